@@ -11,11 +11,12 @@ import h5py
 from . import groups
 from .boxes import boxes, cut
 from .common import pread
-from .copying import copy_objects, holds_objects
+from .copying import copy_values
 from .objects import (
-    UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, read_raw, reason, refuse_dataset,
+    UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, reason, refuse_dataset,
     sum_of, walk,
 )
+from .places import lies_elsewhere
 from .repair import Lost, fill_chunks, fill_end, lost_chunk, put
 
 # An object's path, and the name of an attribute of it or None.
@@ -177,7 +178,7 @@ class Rebuild:
             target[name] = self.target[self._paths[address]]
             return
         if not isinstance(item, h5py.Dataset):
-            refuse_dataset(item)
+            refuse_dataset(item.id)
         if isinstance(item, h5py.Group):
             made = target.create_group(name, track_order=True)
             self._paths[address] = full
@@ -252,7 +253,7 @@ def misfit(dataset: h5py.Dataset) -> str:
         return f"it has {stored} bytes from byte {at} on, the whole file {there}"
     kind = dataset.id.get_type()
     wanted = dataset.size * kind.get_size()
-    if holds_objects(kind) or kind.detect_class(h5py.h5t.REFERENCE):  # they are longer in memory than in the file
+    if lies_elsewhere(kind) or kind.detect_class(h5py.h5t.REFERENCE):  # they are longer in memory than in the file
         return ""
     return f"its values take {wanted} bytes, and it has {stored}" if wanted != stored else ""
 
@@ -287,12 +288,7 @@ def _by_values(item: h5py.Dataset, target: h5py.Group, name: str) -> None:
     new = h5py.h5d.create(target.id, name.encode(), kind, old.get_space(), old.get_create_plist())
     if not _has_values(item):
         return
-    if holds_objects(kind):
-        copy_objects(old, new)
-        return
-    for box in boxes(item.shape, cut(item.shape, _VALUES)) if item.shape else [()]:
-        here, there, values = read_raw(item, box)
-        new.write(here, there, values, mtype=kind)
+    copy_values(old, new)
 
 
 def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: int, fill: Optional[float],
