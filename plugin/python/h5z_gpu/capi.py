@@ -197,6 +197,7 @@ HDF5: Mapping[str, Signature] = {
     "H5Pset_link_phase_change": (c_int, (_hid, c_uint, c_uint)),
     "H5Pset_local_heap_size_hint": (c_int, (_hid, c_size_t)),
     "H5Pset_obj_track_times": (c_int, (_hid, c_bool)),
+    "H5Pset_relax_file_integrity_checks": (c_int, (_hid, c_uint64)),
     "H5Rcreate": (c_int, (c_void_p, _hid, c_char_p, c_int, _hid)),
     "H5Rcreate_attr": (c_int, (_hid, c_char_p, c_char_p, c_int64, c_void_p)),
     "H5Rcreate_object": (c_int, (_hid, c_char_p, c_int64, c_void_p)),

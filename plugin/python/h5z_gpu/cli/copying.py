@@ -81,11 +81,13 @@ class Copier:
         self.addresses: dict[int, int] = {}
         """Where an object of the old file is in the new one."""
         self.references = References(source.id, target.id, self.addresses)
+        self.empty: list[tuple[bytes, Optional[bytes], int]] = []
+        """Where references led to no object of the old file, and how many: they are empty in the new one."""
         self._types: dict[int, h5t.TypeID] = {}
         self._unlinked: dict[int, Any] = {}
         """Objects that were made before their link's turn, by their old addresses. They are gone when nobody holds
         them."""
-        self._late: list[tuple[bytes, Optional[bytes], Callable[[], None]]] = []
+        self.late: list[tuple[bytes, Optional[bytes], Callable[[], None]]] = []
         """What holds references: its object, its attribute or None, and what copies it."""
         self._low = -1
         self._copy_properties = h5p.create(h5p.OBJECT_COPY)
@@ -95,14 +97,17 @@ class Copier:
         """Copies."""
         old, new = h5g.open(self.source.id, b"/"), h5g.open(self.target.id, b"/")
         self.addresses[address(old)] = address(new)
-        self._describe(old, new, b"/")
+        self.describe(old, new, b"/")
         self._waiting = deque([(old, new, b"")])
         while self._waiting:
             self.group(*self._waiting.popleft())
         self.references.complete()
-        for path, attribute, copy in self._late:
+        for path, attribute, copy in self.late:
+            before = self.references.dead
             with self._guarded(path, attribute):
                 copy()
+            if self.references.dead > before:
+                self.empty.append((path, attribute, self.references.dead - before))
 
     # --- for `recover`
 
@@ -178,7 +183,11 @@ class Copier:
             calls.H5Olink(made, link.new, link.name, link.properties, DEFAULT)
             return
         self.check(found)
-        self._object(found, place, link, path)
+        try:
+            self._object(found, place, link, path)
+        except UNREADABLE:
+            self.addresses.pop(place, None)
+            raise
 
     def _object(self, found: Any, place: int, link: Optional[Link], path: bytes) -> Any:
         """Makes a group or a dataset, without a link where there is none yet."""
@@ -191,7 +200,7 @@ class Copier:
         self.addresses[place] = address(made)
         if link is not None:
             self._waiting.append((found, made, path))
-        self._describe(found, made, path)
+        self.describe(found, made, path)
         return made
 
     def _bounds(self, item: Any) -> None:
@@ -220,10 +229,10 @@ class Copier:
             properties = creation_list(kind)
             calls.H5Tcommit_anon(self.target.id, made, properties, DEFAULT)
             self._types[place], self.addresses[place] = made, address(made)
-            self._describe(kind, made, path)
+            self.describe(kind, made, path)
         return self._types[place]
 
-    def _describe(self, old: Any, new: Any, path: bytes) -> None:
+    def describe(self, old: Any, new: Any, path: bytes) -> None:
         """Gives an object the comment and the attributes of another."""
         if text := comment(old):
             calls.H5Oset_comment(new, text)
@@ -245,13 +254,17 @@ class Copier:
         count = space.get_simple_extent_npoints()  # 0 also for a space without extents
 
         def copy() -> None:
-            with _elements(kind, held, count) as (memory, rows):
-                calls.H5Aread(attribute, memory, rows.ctypes.data)
-                self.references.exchange(rows, held)
-                calls.H5Awrite(made, memory, rows.ctypes.data)
+            try:
+                with elements(kind, held, count) as (memory, rows):
+                    calls.H5Aread(attribute, memory, rows.ctypes.data)
+                    self.references.exchange(rows, held)
+                    calls.H5Awrite(made, memory, rows.ctypes.data)
+            except UNREADABLE:
+                h5a.delete(new, name)
+                raise
 
         if holds_references(held) and count:
-            self._late.append((path, name, copy))
+            self.late.append((path, name, copy))
         elif count:
             copy()
 
@@ -269,11 +282,11 @@ class Copier:
             return made
         made = self.create(old, kind, held, anew, link, path)
         self.addresses[place] = address(made)
-        self._describe(old, made, path)
+        self.describe(old, made, path)
         if anew is not None:
             self.write(h5py.Dataset(old), h5py.Dataset(made))
         elif holds_references(held):
-            self._late.append((path, None, lambda: copy_values(old, made, held, self.references)))
+            self.late.append((path, None, lambda: copy_values(old, made, held, self.references)))
         else:
             copy_values(old, made, held)
         return made
@@ -298,7 +311,7 @@ class Copier:
     def _fill_value(self, properties: h5p.PropDCID, kind: h5t.TypeID, held: tuple[Place, ...], path: bytes) -> None:
         """Has a fill value refer to objects of the new file, which are made now where their link's turn has not
         come."""
-        with _elements(kind, held, 1) as (memory, rows):
+        with elements(kind, held, 1) as (memory, rows):
             calls.H5Pget_fill_value(properties, memory, rows.ctypes.data)
             wanted = self.references.targets(rows, held)
             for place in wanted - self.addresses.keys():
@@ -331,7 +344,7 @@ def _is_of_110(dataset: h5d.DatasetID) -> bool:
 
 
 @contextlib.contextmanager
-def _elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
+def elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
     """Memory for elements: their type there, and their bytes, a row each. What HDF5 has allocated for them is given
     back at the end."""
     memory = kind.copy() if held or kind.committed() else kind
@@ -365,7 +378,7 @@ def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place
     there, here = old.get_space(), h5s.create_simple((math.prod(extents),))
     if box:
         there.select_hyperslab(tuple(part.start for part in box), extents)
-    with _elements(old.get_type(), held, math.prod(extents)) as (memory, rows):
+    with elements(old.get_type(), held, math.prod(extents)) as (memory, rows):
         calls.H5Dread(old, memory, here, there, DEFAULT, rows.ctypes.data)
         if references is not None:
             references.exchange(rows, held)

@@ -17,10 +17,11 @@ import numpy as np
 from h5py import h5d, h5f, h5g, h5p, h5t
 
 from ..filters import FILTER_ID
-from .hdf5 import calls, header
+from .hdf5 import calls, has, header
 
 _ALL_FILTERS = 0  # H5Z_FILTER_ALL
 _MOST_WORDS = 256
+_UNUSED_BITS = 1  # H5F_RFIC_UNUSUAL_NUM_UNUSED_NUMERIC_BITS
 # Of groups and of whatever has attributes: the end of the functions' names, and what they take.
 _OF_GROUPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("link_creation_order", (c_uint,)), ("attr_creation_order", (c_uint,)), ("link_phase_change", (c_uint, c_uint)),
@@ -53,6 +54,9 @@ def create_like(source: h5py.File, path: str) -> h5py.File:
     version = old.get_version()[0] if header(source.id).version > 1 else 0
     low = {0: h5f.LIBVER_EARLIEST, 1: h5f.LIBVER_EARLIEST, 2: h5f.LIBVER_V18}.get(version, h5f.LIBVER_V110)
     access.set_libver_bounds(low, h5f.LIBVER_LATEST)
+    if has("H5Pset_relax_file_integrity_checks"):
+        # Else HDF5 2.0 refuses to make numbers of few bits in many bytes, which older libraries have made.
+        calls.H5Pset_relax_file_integrity_checks(access, _UNUSED_BITS)
     return h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access))
 
 

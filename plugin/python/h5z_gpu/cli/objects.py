@@ -427,6 +427,19 @@ def is_of_numpy(dataset: h5py.Dataset) -> bool:
         return False
 
 
+class AnyDataset(h5py.Dataset):  # type: ignore[misc]
+    """A dataset whose elements are raw bytes (V3) to NumPy where it has no type for them, such as numbers of 24 bits."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of its elements."""
+        try:
+            kind: np.dtype = super().dtype
+        except (TypeError, ValueError):
+            kind = np.dtype((np.void, self.id.get_type().get_size()))
+        return kind
+
+
 def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:
     """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
 
@@ -434,7 +447,7 @@ def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) ->
     """
     for _, found in walk(item, note):
         if isinstance(found, h5py.Dataset):
-            yield found
+            yield AnyDataset(found.id)
 
 
 def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
