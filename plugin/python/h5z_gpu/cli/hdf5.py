@@ -39,7 +39,7 @@ class _Calls:
             with phil:
                 answer: int = function(*(a.id if isinstance(a, ObjectID) else a for a in arguments))
                 if answer < 0:
-                    raise OSError(f"{_innermost_reason()} ({name})")
+                    raise OSError(f"{name}: {_innermost_reason()}")
             return answer
 
         setattr(self, name, call)

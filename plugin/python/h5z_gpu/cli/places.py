@@ -37,6 +37,8 @@ def places_in(kind: h5t.TypeID, at: int = 0) -> tuple[Place, ...]:
     """What of an element of a type leads elsewhere; offsets are those in memory."""
     if isinstance(kind, _PLAIN):
         return ()
+    if kind.committed():
+        kind = kind.copy()  # a named type has the sizes and offsets of the file
     size = kind.get_size()
     if isinstance(kind, h5t.TypeReferenceID):
         return (Place(at, size, _reference(kind, size)),)

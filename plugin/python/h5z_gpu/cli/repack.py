@@ -291,9 +291,11 @@ def _fill_in(
             if part.how is None:
                 part.after = part.before
     copy_user_block(source, path)
-    if copier.references.dead:
-        say(f"{copier.references.dead} references of {args.input} lead to no object of it; they are empty in "
-            f"{args.output}")
+    if dead := copier.references.dead:
+        where, attribute, _ = (*copier.empty, (b"a fill value", None, 0))[0]
+        first = f"{'' if attribute is None else f'the attribute {os.fsdecode(attribute)} of '}{os.fsdecode(where)}"
+        say(f"{dead} reference{'s' if dead > 1 else ''} of {args.input} led to no object of it, the first in {first}; "
+            f"empty in {args.output}", file=sys.stdout)
 
 
 def copy_numbers(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any], packed: Optional[Packing]) -> None:

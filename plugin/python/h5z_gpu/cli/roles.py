@@ -12,7 +12,7 @@ import numpy as np
 
 from ..chunks import chunk_shape
 from ..conventions import ANCILLARY, FLAGS, NAMING, names_in
-from .objects import datasets
+from .objects import datasets, is_of_numpy
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {
@@ -167,6 +167,7 @@ def worth_lossless(dataset: h5py.Dataset) -> bool:
     """Whether integers that nobody has compressed are worth it."""
     return (
         isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
+        and is_of_numpy(dataset)
         and bool(dataset.shape)
         and dataset.size * dataset.dtype.itemsize >= SMALL
         and not filters_of(dataset)
