@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What `repack` and `recover` copy is as it was: judged by h5dump and h5diff, and by h5py only where these are blind."""
+"""What `repack` and `recover` copy is as it was: judged by h5dump and h5diff, by h5py only where these are blind."""
 import re
 
 import h5py
@@ -154,6 +154,28 @@ with h5py.File(sys.argv[1], "w") as f:
     status, _, err = cli("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless")
     assert status == 0, err
     same(tmp_path / "a.h5", tmp_path / "b.h5")
+
+
+def test_messages_of_headers_that_objects_share(tmp_path):
+    """H5Pset_shared_mesg_nindexes: datasets made with extents that the old file shares could not be opened again."""
+    use("""
+import ctypes, os, sys, h5py, numpy as np
+from h5py import h5f, h5p
+from h5z_gpu import index
+p, hdf5 = h5p.create(h5p.FILE_CREATE), index.hdf5()
+hdf5.H5Pset_shared_mesg_nindexes(ctypes.c_int64(p.id), 1)
+hdf5.H5Pset_shared_mesg_index(ctypes.c_int64(p.id), 0, 0x1F, 8)
+access = h5p.create(h5p.FILE_ACCESS)
+access.set_libver_bounds(h5f.LIBVER_V18, h5f.LIBVER_V110)
+with h5py.File(h5f.create(os.fsencode(sys.argv[1]), h5f.ACC_TRUNC, fcpl=p, fapl=access)) as f:
+    for k in range(6):
+        f.create_dataset(f"x{k}", (60, 90), "f4", chunks=(20, 30), maxshape=(None, None), compression="gzip")[...] = k
+        f.create_dataset(f"t{k}", (6, 9), h5py.string_dtype(), maxshape=(None, None))[2, 3] = "text"
+        f[f"x{k}"].attrs["a"] = np.zeros((6, 9))
+""", tmp_path / "a.h5")
+    status, _, err = cli("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless")
+    assert status == 0, err
+    run("h5diff", tmp_path / "a.h5", tmp_path / "b.h5", env=clean())
 
 
 def test_chunks_at_the_edges_without_filters(tmp_path):

@@ -8,13 +8,13 @@ is the type in memory too, so that HDF5 has nothing to convert.
 2. Groups are walked breadth first, each by its links in their order, and objects are known by their addresses: hard
    links to one object stay links to one object, and cycles end.
 3. Each object is made in the format of the old one (`_bounds`): whoever could read that reads this.
-4. A dataset that stays as it is goes over by H5Ocopy, frames and all, where its type is plain: no references, nothing of
-   any length, no named type. H5Ocopy of other datasets leaves addresses of the old file in the new one, or makes types
-   anew. Those are made by H5Dcreate, and their stored chunks or their values are copied.
+4. A dataset that stays as it is goes over by H5Ocopy, frames and all, where its type is plain: no references, nothing
+   of any length, no named type. H5Ocopy of other datasets leaves addresses of the old file in the new one, or makes
+   types anew. Those are made by H5Dcreate, and their stored chunks or their values are copied.
 5. Named types are made where they are first needed, and linked when their link's turn comes.
 6. Attributes are made in their order.
-7. References come last, when all objects are there (`references`). A fill value that refers to an object (MATLAB) has to
-   be known when its dataset is made: that object is made beforehand.
+7. References come last, when all objects are there (`references`). A fill value that refers to an object (MATLAB) has
+   to be known when its dataset is made: that object is made beforehand.
 
 `Copier.ready` and `Copier.failed` are for `recover`, which leaves out what cannot be read.
 """
@@ -38,7 +38,7 @@ from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
     DEFAULT, address, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
-    has, header, link_properties, links_of, wrapped,
+    has, header, link_properties, links_of, space_of, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, owns_memory, places_in
@@ -247,7 +247,7 @@ class Copier:
 
     def _attribute(self, old: Any, new: Any, name: bytes, charset: int, path: bytes) -> None:
         attribute = h5a.open(old, name)
-        kind, space = attribute.get_type(), attribute.get_space()
+        kind, space = attribute.get_type(), space_of(attribute)
         held = places_in(kind)
         made = wrapped(calls.H5Acreate2(new, name, self.type(kind, path), space, attribute_properties(charset),
                                         DEFAULT))  # fmt: skip
@@ -303,7 +303,7 @@ class Copier:
         of = anew.kind if anew is not None and anew.kind is not None else self.type(kind, path)
         if low != self._low:
             self._bounds(old)
-        space = old.get_space()
+        space = space_of(old)
         if link is None:
             return wrapped(calls.H5Dcreate_anon(self.target.id, of, space, properties, DEFAULT))
         return wrapped(calls.H5Dcreate2(link.new, link.name, of, space, link.properties, properties, DEFAULT))

@@ -14,7 +14,7 @@ import functools
 from typing import Any, Callable
 
 import h5py
-from h5py import h5a, h5g, h5i, h5o, h5p, h5t
+from h5py import h5a, h5g, h5i, h5o, h5p, h5s, h5t
 from h5py._objects import ObjectID, phil
 
 from .. import index
@@ -144,6 +144,15 @@ def creation_list(item: Any) -> Any:
     if isinstance(item, h5t.TypeID):
         return h5p.PropInstanceID(calls.H5Tget_create_plist(item))
     return item.get_create_plist()
+
+
+def space_of(item: Any) -> h5s.SpaceID:
+    """The extents of a dataset or an attribute, for one of another file.
+
+    A space that is read remembers where its file shares it between objects (H5Pset_shared_mesg_nindexes). An object
+    that was made with such a space in another file cannot be opened again.
+    """
+    return h5s.decode(item.get_space().encode())
 
 
 # --- names in their order --------------------------------------------------------------------------------------------

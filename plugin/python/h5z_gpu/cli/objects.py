@@ -428,7 +428,7 @@ def is_of_numpy(dataset: h5py.Dataset) -> bool:
 
 
 class AnyDataset(h5py.Dataset):  # type: ignore[misc]
-    """A dataset whose elements are raw bytes (V3) to NumPy where it has no type for them, such as numbers of 24 bits."""
+    """A dataset whose elements are raw bytes (V3) to NumPy where NumPy has no type for them: numbers of 24 bits."""
 
     @property
     def dtype(self) -> np.dtype:
