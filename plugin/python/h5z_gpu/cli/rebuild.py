@@ -311,7 +311,7 @@ def _lost(path: bytes, attribute: Optional[bytes], why: str) -> dict[str, Any]:
 def misfit(dataset: h5py.Dataset) -> str:
     """Why the values of a dataset in one piece cannot be where its tables say, "" where they can."""
     at, there, stored = dataset.id.get_offset(), dataset.file.id.get_filesize(), dataset.id.get_storage_size()
-    if at is None:
+    if at is None or dataset.shape is None:
         return ""
     if at + stored > there:
         return f"it has {stored} bytes from byte {at} on, the whole file {there}"
