@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from ctypes import (
-    POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p,
+    POINTER, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p,
 )  # fmt: skip
 from typing import Any
 
@@ -142,13 +142,79 @@ FUNCTIONS: Mapping[str, Signature] = {
 # What HDF5 asks of a plugin. The struct that it answers is for HDF5 alone.
 PLUGIN: Mapping[str, Signature] = {"H5PLget_plugin_info": (c_void_p, ())}
 
-# Of HDF5, in whichever library h5py has. Older ones lack some.
+# Of HDF5, in whichever library h5py has. Older ones lack some. `hid` is hid_t, which stands for any open object.
+_hid, _lists = c_int64, (c_int64, c_int64)
+_region = (c_int64, c_char_p, c_int64, c_int64, c_void_p)
 HDF5: Mapping[str, Signature] = {
-    "H5Dget_chunk_index_type": (c_int, (c_int64, POINTER(c_int))),
-    "H5Dget_chunk_storage_size": (c_int, (c_int64, POINTER(c_uint64), POINTER(c_uint64))),
-    "H5Oget_native_info": (c_int, (c_int64, c_void_p, c_uint)),
-    "H5Pget_chunk_opts": (c_int, (c_int64, POINTER(c_uint))),
-    "H5Pget_driver_info": (c_void_p, (c_int64,)),
+    "H5Acreate2": (c_int64, (_hid, c_char_p, _hid, _hid, *_lists)),
+    "H5Aread": (c_int, (_hid, _hid, c_void_p)),
+    "H5Awrite": (c_int, (_hid, _hid, c_void_p)),
+    "H5Dcreate2": (c_int64, (_hid, c_char_p, _hid, _hid, c_int64, *_lists)),
+    "H5Dcreate_anon": (c_int64, (_hid, _hid, _hid, *_lists)),
+    "H5Dget_chunk_index_type": (c_int, (_hid, POINTER(c_int))),
+    "H5Dget_chunk_storage_size": (c_int, (_hid, POINTER(c_uint64), POINTER(c_uint64))),
+    "H5Dread": (c_int, (_hid, _hid, _hid, _hid, c_int64, c_void_p)),
+    "H5Dvlen_reclaim": (c_int, (_hid, _hid, c_int64, c_void_p)),
+    "H5Dwrite": (c_int, (_hid, _hid, _hid, _hid, c_int64, c_void_p)),
+    "H5Ewalk2": (c_int, (c_int64, c_int, c_void_p, c_void_p)),
+    "H5Fset_libver_bounds": (c_int, (_hid, c_int, c_int)),
+    "H5Gcreate2": (c_int64, (_hid, c_char_p, c_int64, *_lists)),
+    "H5Gcreate_anon": (c_int64, (_hid, *_lists)),
+    "H5Iget_type": (c_int, (_hid,)),
+    "H5Lcreate_external": (c_int, (c_char_p, c_char_p, _hid, c_char_p, *_lists)),
+    "H5Lcreate_soft": (c_int, (c_char_p, _hid, c_char_p, *_lists)),
+    "H5Lcreate_ud": (c_int, (_hid, c_char_p, c_int, c_void_p, c_size_t, *_lists)),
+    "H5Lget_val": (c_int, (_hid, c_char_p, c_void_p, c_size_t, c_int64)),
+    "H5Lis_registered": (c_int, (c_int,)),
+    "H5Lregister": (c_int, (c_void_p,)),
+    "H5Ocopy": (c_int, (_hid, c_char_p, _hid, c_char_p, *_lists)),
+    "H5Oget_comment": (c_int64, (_hid, c_void_p, c_size_t)),
+    "H5Oget_info3": (c_int, (_hid, c_void_p, c_uint)),
+    "H5Oget_native_info": (c_int, (_hid, c_void_p, c_uint)),
+    "H5Olink": (c_int, (_hid, _hid, c_char_p, *_lists)),
+    "H5Oopen_by_addr": (c_int64, (_hid, c_uint64)),
+    "H5Oset_comment": (c_int, (_hid, c_char_p)),
+    "H5Pcreate": (c_int64, (_hid,)),
+    "H5Pget_attr_creation_order": (c_int, (_hid, POINTER(c_uint))),
+    "H5Pget_attr_phase_change": (c_int, (_hid, *2 * (POINTER(c_uint),))),
+    "H5Pget_chunk_opts": (c_int, (_hid, POINTER(c_uint))),
+    "H5Pget_driver_info": (c_void_p, (_hid,)),
+    "H5Pget_est_link_info": (c_int, (_hid, *2 * (POINTER(c_uint),))),
+    "H5Pget_fill_value": (c_int, (_hid, _hid, c_void_p)),
+    "H5Pget_filter2": (
+        c_int,
+        (_hid, c_uint, POINTER(c_uint), POINTER(c_size_t), POINTER(c_uint), c_size_t, c_void_p, c_void_p),
+    ),
+    "H5Pget_link_creation_order": (c_int, (_hid, POINTER(c_uint))),
+    "H5Pget_link_phase_change": (c_int, (_hid, *2 * (POINTER(c_uint),))),
+    "H5Pget_local_heap_size_hint": (c_int, (_hid, POINTER(c_size_t))),
+    "H5Pget_nfilters": (c_int, (_hid,)),
+    "H5Pget_obj_track_times": (c_int, (_hid, POINTER(c_bool))),
+    "H5Pset_attr_creation_order": (c_int, (_hid, c_uint)),
+    "H5Pset_attr_phase_change": (c_int, (_hid, c_uint, c_uint)),
+    "H5Pset_char_encoding": (c_int, (_hid, c_int)),
+    "H5Pset_est_link_info": (c_int, (_hid, c_uint, c_uint)),
+    "H5Pset_fill_value": (c_int, (_hid, _hid, c_void_p)),
+    "H5Pset_filter": (c_int, (_hid, c_int, c_uint, c_size_t, POINTER(c_uint))),
+    "H5Pset_link_creation_order": (c_int, (_hid, c_uint)),
+    "H5Pset_link_phase_change": (c_int, (_hid, c_uint, c_uint)),
+    "H5Pset_local_heap_size_hint": (c_int, (_hid, c_size_t)),
+    "H5Pset_obj_track_times": (c_int, (_hid, c_bool)),
+    "H5Pset_relax_file_integrity_checks": (c_int, (_hid, c_uint64)),
+    "H5Rcreate": (c_int, (c_void_p, _hid, c_char_p, c_int, _hid)),
+    "H5Rcreate_attr": (c_int, (_hid, c_char_p, c_char_p, c_int64, c_void_p)),
+    "H5Rcreate_object": (c_int, (_hid, c_char_p, c_int64, c_void_p)),
+    "H5Rcreate_region": (c_int, _region),
+    "H5Rdereference2": (c_int64, (_hid, c_int64, c_int, c_void_p)),
+    "H5Rdestroy": (c_int, (c_void_p,)),
+    "H5Rget_attr_name": (c_int64, (c_void_p, c_void_p, c_size_t)),
+    "H5Rget_region": (c_int64, (_hid, c_int, c_void_p)),
+    "H5Rget_type": (c_int, (c_void_p,)),
+    "H5Ropen_object": (c_int64, (c_void_p, *_lists)),
+    "H5Ropen_region": (c_int64, (c_void_p, *_lists)),
+    "H5Tcommit_anon": (c_int, (_hid, _hid, *_lists)),
+    "H5Tget_create_plist": (c_int64, (_hid,)),
+    "H5Treclaim": (c_int, (_hid, _hid, c_int64, c_void_p)),
 }
 
 # Of netCDF-C, in whichever library netCDF4 has.

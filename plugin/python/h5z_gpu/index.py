@@ -21,6 +21,7 @@ from .views import numbers
 if TYPE_CHECKING:
     import h5py
 
+_UNFILTERED_EDGES = 2  # H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
 _Fetch = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t)
 
 
@@ -30,7 +31,7 @@ class ChunkList(NamedTuple):
     origins: np.ndarray  # (n, rank) int64: the first element of each
     at: np.ndarray  # (n,) int64: where it begins in the file
     lens: np.ndarray  # (n,) int64: its bytes
-    masks: np.ndarray  # (n,) int64: filters that it does without, a bit each
+    masks: np.ndarray  # (n,) int64: filters that it does without, a bit each, also where HDF5 sets none (at edges)
     wrong: str = ""  # why it cannot be believed, "" where it can; what cannot be chunks is not in it
     twice: frozenset[tuple[int, ...]] = frozenset()  # places listed more than once: none of their chunks is in it
 
@@ -138,9 +139,25 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
         origins = _column(found.origins, (found.count, rank))
         at, lens, masks = (_column(column, (found.count,)) for column in (found.at, found.lens, found.masks))
         twice = _column(found.twice, (found.twice_count, rank)).tolist()
+        masks |= skipped_at_edges(dataset, origins)
         return ChunkList(origins, at, lens, masks, found.wrong.decode(), frozenset(map(tuple, twice)))
     finally:
         lib.h5z_gpu_end_chunks(ctypes.byref(place))
+
+
+def skipped_at_edges(dataset: h5py.Dataset, origins: np.ndarray) -> np.ndarray:
+    """Bits of the filters that each chunk does without because it reaches beyond the dataset.
+
+    Where a program has asked for it (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), HDF5 stores such chunks as they are, and
+    their masks do not say so.
+    """
+    properties, options = dataset.id.get_create_plist(), ctypes.c_uint()
+    library = hdf5()
+    assert library is not None
+    if library.H5Pget_chunk_opts(properties.id, ctypes.byref(options)) < 0 or not options.value & _UNFILTERED_EDGES:
+        return np.zeros(len(origins), np.int64)
+    partial = (origins + dataset.chunks > dataset.shape).any(axis=1)
+    return np.where(partial, (1 << properties.get_nfilters()) - 1, 0)
 
 
 def _column(start: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -11,7 +11,8 @@ Each command is a module of this package, named in `COMMANDS` and imported when 
 `words`, `env`, `path`, and what of `doctor` is no Python, belong to the program beside the plugin: `handed.py`.
 
 Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or
-input that cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user.
+input that cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user; what h5py or HDF5
+raises besides becomes one here.
 """
 from __future__ import annotations
 
@@ -73,6 +74,21 @@ def main(argv: Optional[list[str]] = None) -> int:
         # its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as why:
+        text = _of_hdf5(why)
+        if not text:
+            raise
+        say(f"h5z-gpu {name}: {text}", file=sys.stderr)
+        return 2
+
+
+def _of_hdf5(why: Exception) -> str:
+    """What to say of an exception of HDF5 or h5py, "" for any other, such as one in a command without h5py."""
+    try:
+        from .failures import of_hdf5
+    except ImportError:
+        return ""
+    return of_hdf5(why)
 
 
 def _too_much(why: MemoryError) -> str:

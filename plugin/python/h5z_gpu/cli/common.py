@@ -85,11 +85,13 @@ def open_file(path: Union[str, os.PathLike[str]], **how: int) -> h5py.File:
     Problem
         The file is missing, cut short, of another format, open elsewhere for writing, or h5py is not installed.
     """
-    h5py = need("h5py")
+    need("h5py")
+    from .failures import File
+
     path = os.fspath(path)
     refuse_others(path)
     try:
-        return h5py.File(path, "r", **how)
+        return File(path, "r", **how)
     except OSError as why:
         raise Problem(_why_not(path, why)) from None
 

@@ -1,58 +1,63 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Copies an HDF5 file object by object, so that some of its datasets can be written anew and all else stays as it is.
+"""Copies an HDF5 file object by object, so that some of its datasets can be stored anew and all else stays as it is.
 
-1. The new file has the old one's properties (creation order, user block, oldest library that has to read it).
-2. Groups are walked in the order in which their links were made, where the file has kept it: netCDF numbers dimensions
-   and
-   variables by it. Hard links to one object stay links to one object; soft and external links are made anew.
-3. A dataset that stays as it is goes over by H5Ocopy, frames and all. One that is written anew is created with the same
-   type,
-   extents, fill value and order of attributes, and other chunks and filters.
-4. Attributes are copied one by one in their order, in the types of the file. References lead to an address in the old
-   file, so
-   those that hold some (netCDF's and HDF5's dimension scales do) come last, each led to the same path in the new one.
+No value and no type goes through NumPy or h5py's converters: values move as bytes in the type that the file has, which
+is the type in memory too, so that HDF5 has nothing to convert.
+
+1. The new file has the old one's properties (`creation`).
+2. Groups are walked breadth first, each by its links in their order, and objects are known by their addresses: hard
+   links to one object stay links to one object, and cycles end.
+3. Each object is made in the format of the old one (`_bounds`): whoever could read that reads this.
+4. A dataset that stays as it is goes over by H5Ocopy, frames and all, where its type is plain: no references, nothing
+   of any length, no named type. H5Ocopy of other datasets leaves addresses of the old file in the new one, or makes
+   types anew. Those are made by H5Dcreate, and their stored chunks or their values are copied.
+5. Named types are made where they are first needed, and linked when their link's turn comes.
+6. Attributes are made in their order.
+7. References come last, when all objects are there (`references`). A fill value that refers to an object (MATLAB) has
+   to be known when its dataset is made: that object is made beforehand.
+
+`Copier.ready` and `Copier.failed` are for `recover`, which leaves out what cannot be read.
 """
-
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import math
 import os
+from collections import deque
 from collections.abc import Iterator
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5f, h5g, h5o, h5p, h5r, h5s, h5t
+from h5py import h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5s, h5t
 
-from .boxes import boxes, cut
+from .. import index
+from .boxes import Box, boxes, grown
+from .common import Problem
+from .creation import Anew, like_dataset, like_group
+from .hdf5 import (
+    DEFAULT, address, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
+    has, header, link_properties, links_of, space_of, wrapped,
+)  # fmt: skip
+from .objects import UNREADABLE, of_the_system, reason
+from .places import Place, holds_references, owns_memory, places_in
+from .references import References
 
-# h5py's name for what creates a dataset in the place of one: (source, its new properties or None to copy it as it is).
-Plan = Callable[[h5py.Dataset], Optional[h5p.PropDCID]]
-
+AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
-_MERGE_TYPES = 0x40  # H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG: a named type is not copied once more for each dataset of it
+
+Plan = Callable[[h5d.DatasetID], Optional[Anew]]
+Write = Callable[[h5py.Dataset, h5py.Dataset], None]
 
 
-def create_like(source: h5py.File, path: str) -> h5py.File:
-    """A new, empty file with the properties of another, in the place of what has its name."""
-    root, properties = source.id.get_create_plist(), h5p.create(h5p.FILE_CREATE)
-    properties.set_userblock(root.get_userblock())
-    with contextlib.suppress(ValueError):
-        properties.set_sizes(*root.get_sizes())
-    group = h5g.open(source.id, b"/").get_create_plist()
-    properties.set_link_creation_order(group.get_link_creation_order())
-    properties.set_attr_creation_order(group.get_attr_creation_order())
-    with contextlib.suppress(ValueError, AttributeError):
-        strategy = root.get_file_space_strategy()
-        properties.set_file_space_strategy(*strategy)
-        properties.set_file_space_page_size(root.get_file_space_page_size())
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    # The superblock says which libraries can read the file: 0 and 1 all, 2 from 1.8 on, 3 from 1.10 on.
-    version = root.get_version()[0]
-    low = {0: h5f.LIBVER_EARLIEST, 1: h5f.LIBVER_EARLIEST, 2: h5f.LIBVER_V18}.get(version, h5f.LIBVER_V110)
-    access.set_libver_bounds(low, h5f.LIBVER_LATEST)
-    return h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access))
+class Link(NamedTuple):
+    """A link that is copied: the groups it is in, its name and its properties."""
+
+    old: h5g.GroupID
+    new: h5g.GroupID
+    name: bytes
+    properties: h5p.PropLCID
 
 
 class Copier:
@@ -62,227 +67,381 @@ class Copier:
     ----------
     source, target : h5py.File
         The target is empty.
-    plan : callable
-        Asked of each dataset with its chunks and filters to be, or None: it stays as it is.
-    write : callable
-        Writes the values of each dataset that is made anew: (old, new).
-    kind : callable, optional
-        The type of a dataset that is made anew, where it is not the old one's.
+    plan : callable, optional
+        Asked of each dataset: how it is stored anew, or None: it stays as it is.
+    write : callable, optional
+        Writes the values of each dataset that is stored anew: (old, new). Its attributes are there.
     """
 
-    def __init__(
-        self, source: h5py.File, target: h5py.File, plan: Plan, write: Callable[[h5py.Dataset, h5py.Dataset], None],
-        kind: Callable[[h5py.Dataset], Optional[h5t.TypeID]] = lambda _: None,
-    ) -> None:  # fmt: skip
-        self.source, self.target, self.plan, self.write, self.kind = source, target, plan, write, kind
-        self._paths: dict[Any, bytes] = {}
-        """Where the new file has what lies at an address of the old one."""
-        self._later: list[tuple[Any, Any, bytes]] = []
-        """Attributes with references: old object, new object, name."""
-        self._elements: list[tuple[h5py.Dataset, bytes]] = []
-        """Datasets of references, and where they are now."""
-        self._anew: list[tuple[bytes, bytes]] = []
+    def __init__(self, source: h5py.File, target: h5py.File, plan: Plan = lambda _: None,
+                 write: Write = lambda old, new: copy_values(old.id, new.id)) -> None:  # fmt: skip
+        self.source, self.target, self.plan, self.write = source, target, plan, write
+        self.by_object = True
+        """Whether H5Ocopy is used where it can be."""
+        self.addresses: dict[int, int] = {}
+        """Where an object of the old file is in the new one."""
+        self.references = References(source.id, target.id, self.addresses)
+        self.empty: list[tuple[bytes, Optional[bytes], int]] = []
+        """Where references led to no object of the old file, and how many: they are empty in the new one."""
+        self._types: dict[int, h5t.TypeID] = {}
+        self._unlinked: dict[int, Any] = {}
+        """Objects that were made before their link's turn, by their old addresses. They are gone when nobody holds
+        them."""
+        self.late: list[tuple[bytes, Optional[bytes], Callable[[], None]]] = []
+        """What holds references: its object, its attribute or None, and what copies it."""
+        self._low = -1
+        self._copy_properties = h5p.create(h5p.OBJECT_COPY)
+        self._copy_properties.set_copy_object(_WITHOUT_ATTRIBUTES)
 
     def run(self) -> None:
-        """Copies. Values come last, when every object is there."""
-        self._group(h5g.open(self.source.id, b"/"), h5g.open(self.target.id, b"/"), b"")
-        for old, new, name in self._later:
-            self._attribute(old, new, name)
-        for dataset, path in self._elements:
-            found = h5py.Dataset(h5o.open(self.target.id, path))
-            if dataset.shape is not None and dataset.size:
-                found[...] = self._translated(dataset[...])
-                found.flush()  # what fails while HDF5 closes a dataset raises nothing
-        for before, path in self._anew:
-            self.write(h5py.Dataset(h5o.open(self.source.id, before)), h5py.Dataset(h5o.open(self.target.id, path)))
+        """Copies."""
+        old, new = h5g.open(self.source.id, b"/"), h5g.open(self.target.id, b"/")
+        self.addresses[address(old)] = address(new)
+        self.describe(old, new, b"/")
+        self._waiting = deque([(old, new, b"")])
+        while self._waiting:
+            self.group(*self._waiting.popleft())
+        self.references.complete()
+        for path, attribute, copy in self.late:
+            before = self.references.dead
+            with self._guarded(path, attribute):
+                copy()
+            if self.references.dead > before:
+                self.empty.append((path, attribute, self.references.dead - before))
 
-    def _group(self, old: h5g.GroupID, new: h5g.GroupID, path: bytes) -> None:
-        self._paths[address(old)] = path or b"/"
-        self._attributes(old, new)
-        for name, kind in _links(old):
-            self._link(old, new, name, kind, path + b"/" + name)
+    # --- for `recover`
 
-    def _link(self, old: h5g.GroupID, new: h5g.GroupID, name: bytes, kind: int, path: bytes) -> None:
-        if kind == h5py.h5l.TYPE_SOFT:
-            new.links.create_soft(name, old.links.get_val(name))
-            return
-        if kind == h5py.h5l.TYPE_EXTERNAL:
-            file, inside = old.links.get_val(name)
-            new.links.create_external(name, file, inside)
-            return
-        if kind != h5py.h5l.TYPE_HARD:
-            raise OSError(
-                f"{path.decode(errors='replace')} is a link of a kind of its own ({kind}), which cannot be copied"
-            )
-        found = h5o.open(old, name)
-        known = self._paths.get(address(found))
-        if known is not None:
-            h5o.link(h5o.open(self.target.id, known), new, name)
-        elif isinstance(found, h5g.GroupID):
-            self._group(found, h5g.create(new, name, gcpl=found.get_create_plist()), path)
-        else:
-            self._paths[address(found)] = path
-            self._object(old, new, name, found, path)
-        if known is None and (text := h5o.get_comment(old, name)):
-            h5o.set_comment(new, text, obj_name=name)
+    def ready(self, path: bytes, attribute: Optional[bytes] = None) -> bool:
+        """Whether an object or an attribute is copied."""
+        return True
 
-    def _object(self, old: h5g.GroupID, new: h5g.GroupID, name: bytes, found: Any, path: bytes) -> None:
-        """A dataset or a named type."""
-        properties = self.plan(h5py.Dataset(found)) if isinstance(found, h5d.DatasetID) else None
-        if properties is None and isinstance(found, h5d.DatasetID) and holds_objects(found.get_type()):
-            # H5Ocopy leaves a fill value of any length in the old file's heap (HDF5 2.0): what it makes cannot be
-            # opened.
-            made = h5d.create(
-                new, name, self._type(found.get_type()), found.get_space().copy(), dcpl=found.get_create_plist()
-            )
-            copy_objects(found, made)
-            if _holds_references(found.get_type()):
-                self._elements.append((h5py.Dataset(found), path))
-        elif properties is None:
-            flags = h5p.create(h5p.OBJECT_COPY)
-            of_named_type = isinstance(found, h5d.DatasetID) and found.get_type().committed()
-            flags.set_copy_object(_WITHOUT_ATTRIBUTES | (_MERGE_TYPES if of_named_type else 0))
-            h5o.copy(old, name, new, name, flags)
-            if isinstance(found, h5d.DatasetID) and _holds_references(found.get_type()):
-                self._elements.append((h5py.Dataset(found), path))
-        else:
-            kind = self.kind(h5py.Dataset(found)) or self._type(found.get_type())
-            h5d.create(new, name, kind, found.get_space().copy(), dcpl=properties)
-            self._anew.append((path, path))
-        self._attributes(found, h5o.open(new, name))
+    def failed(self, path: bytes, attribute: Optional[bytes], why: BaseException) -> None:
+        """Told of what cannot be copied, inside of the handler of `why`."""
+        if of_the_system(why):
+            raise why
+        what = path.decode(errors="replace")
+        if attribute is not None:
+            what = f"the attribute {attribute.decode(errors='replace')} of {what}"
+        raise Problem(f"{self.source.filename}: {what} cannot be copied: {self._why(path, why)}. Nothing was "
+                      f"written") from why
 
-    def _attributes(self, old: Any, new: Any) -> None:
-        """All attributes of an object, in the order in which they were made, where the file has kept it."""
-        for name in _attribute_names(old):
-            if _holds_references(h5a.open(old, name).get_type()):
-                self._later.append((old, new, name))
-            else:
-                self._attribute(old, new, name)
+    def _why(self, path: bytes, why: BaseException) -> str:
+        with contextlib.suppress(*UNREADABLE):
+            found = h5o.open(self.source.id, path)
+            if isinstance(found, h5d.DatasetID):
+                filters = found.get_create_plist()
+                absent = [str(n) for n in (filters.get_filter(k)[0] for k in range(filters.get_nfilters()))
+                          if not h5py.h5z.filter_avail(n)]
+                if absent:
+                    return f"it cannot be read without HDF5 filter {', '.join(absent)}: pip install hdf5plugin"
+        return reason(why)
 
-    def _attribute(self, old: Any, new: Any, name: bytes) -> None:
-        attribute = h5a.open(old, name)
-        kind, space = attribute.get_type(), attribute.get_space()
-        made = h5a.create(new, name, self._type(kind), space)
-        if space.get_simple_extent_type() == h5s.NULL or attribute.get_storage_size() == 0:
-            return
-        if not _holds_references(kind) and not holds_objects(kind):
-            # The bytes as they lie in the file.
-            raw = np.zeros((*attribute.shape, kind.get_size()), np.uint8)
-            attribute.read(raw, mtype=kind)
-            made.write(raw, mtype=kind)
-            return
-        values = np.empty(attribute.shape, attribute.dtype)
-        memory = h5t.py_create(attribute.dtype)
-        attribute.read(values, mtype=memory)
-        made.write(self._translated(values) if _holds_references(kind) else values, mtype=memory)
+    def check(self, found: Any) -> None:
+        """Raises for an object that is not what it seems."""
 
-    def _type(self, kind: h5t.TypeID) -> h5t.TypeID:
-        """A type, or the same named type of the new file."""
-        path = self._paths.get(address(kind)) if kind.committed() else None
-        return kind if path is None else h5t.open(self.target.id, path)
-
-    def _translated(self, values: Any) -> Any:
-        """The same with references into the new file. Empty ones, and those to what is not linked, stay empty."""
-        if isinstance(values, h5py.RegionReference):
-            path = self._where(values)
-            if path is None:
-                return h5py.RegionReference()
-            return h5r.create(self.target.id, path, h5r.DATASET_REGION, h5r.get_region(values, self.source.id))
-        if isinstance(values, h5py.Reference):
-            path = self._where(values)
-            return h5py.Reference() if path is None else h5r.create(self.target.id, path, h5r.OBJECT)
-        if isinstance(values, np.ndarray) and values.dtype.names:
-            out = values.copy()
-            for name in values.dtype.names:
-                if values.dtype[name].hasobject:
-                    out[name] = self._translated(values[name])
-            return out
-        if isinstance(values, np.ndarray) and values.dtype.hasobject:
-            out = np.empty_like(values)
-            for at in np.ndindex(values.shape):
-                out[at] = self._translated(values[at])
-            return out
-        return values
-
-    def _where(self, reference: Any) -> Optional[bytes]:
-        if not reference:
-            return None
+    @contextlib.contextmanager
+    def _guarded(self, path: bytes, attribute: Optional[bytes] = None) -> Iterator[None]:
         try:
-            return self._paths.get(address(h5r.dereference(reference, self.source.id)))
-        except (RuntimeError, ValueError, OSError):  # it led nowhere before
-            return None
+            yield
+        except UNREADABLE as why:
+            self.failed(path, attribute, why)
+
+    # --- groups and links
+
+    def group(self, old: h5g.GroupID, new: h5g.GroupID, path: bytes) -> None:
+        """Copies the links of a group."""
+        for name, kind, charset in links_of(old):
+            full = path + b"/" + name
+            if self.ready(full):
+                with self._guarded(full):
+                    self.link(Link(old, new, name, link_properties(charset)), kind, full)
+
+    def link(self, link: Link, kind: int, path: bytes) -> None:
+        """Copies a link, and the object that it leads to where that is met for the first time."""
+        old, new, name, properties = link
+        if kind == h5l.TYPE_SOFT:
+            calls.H5Lcreate_soft(old.links.get_val(name), new, name, properties, DEFAULT)
+        elif kind == h5l.TYPE_EXTERNAL:
+            calls.H5Lcreate_external(*old.links.get_val(name), new, name, properties, DEFAULT)
+        elif kind != h5l.TYPE_HARD:
+            copy_own_link(old, new, name, kind, properties)
+        else:
+            self._hard_link(link, path)
+
+    def _hard_link(self, link: Link, path: bytes) -> None:
+        found = h5o.open(link.old, link.name)
+        place = address(found)
+        made = self._unlinked.pop(place, None)
+        if made is not None and isinstance(found, h5g.GroupID):
+            self._waiting.append((found, made, path))
+        if made is None and isinstance(found, h5t.TypeID):
+            self.check(found)
+            made = self.type(found, path)
+        elif made is None and place in self.addresses:
+            made = at_address(self.target.id, self.addresses[place])
+        if made is not None:
+            calls.H5Olink(made, link.new, link.name, link.properties, DEFAULT)
+            return
+        self.check(found)
+        try:
+            self._object(found, place, link, path)
+        except UNREADABLE:
+            self.addresses.pop(place, None)
+            raise
+
+    def _object(self, found: Any, place: int, link: Optional[Link], path: bytes) -> Any:
+        """Makes a group or a dataset, without a link where there is none yet."""
+        self._bounds(found)
+        if isinstance(found, h5d.DatasetID):
+            return self.dataset(found, place, link, path)
+        properties = like_group(found)
+        made = wrapped(calls.H5Gcreate_anon(self.target.id, properties, DEFAULT) if link is None else
+                       calls.H5Gcreate2(link.new, link.name, link.properties, properties, DEFAULT))  # fmt: skip
+        self.addresses[place] = address(made)
+        if link is not None:
+            self._waiting.append((found, made, path))
+        self.describe(found, made, path)
+        return made
+
+    def _bounds(self, item: Any) -> None:
+        """Has the next object made in the format of an old one.
+
+        In no newer format, so that whoever could read the old one reads it; in no older one, so that it fits: more than
+        64 KiB of attributes, and the newer lists of chunks.
+        """
+        low = h5f.LIBVER_EARLIEST
+        if header(item).version > 1:
+            low = h5f.LIBVER_V110 if isinstance(item, h5d.DatasetID) and _is_of_110(item) else h5f.LIBVER_V18
+        if low != self._low:
+            calls.H5Fset_libver_bounds(self.target.id, low, h5f.LIBVER_LATEST)
+            self._low = low
+
+    # --- types, comments and attributes
+
+    def type(self, kind: h5t.TypeID, path: bytes) -> h5t.TypeID:
+        """The same type for the new file; a named one is the same named one."""
+        if not kind.committed():
+            return kind
+        place = address(kind)
+        if place not in self._types:
+            self._bounds(kind)
+            made = kind.copy()
+            properties = creation_list(kind)
+            calls.H5Tcommit_anon(self.target.id, made, properties, DEFAULT)
+            self._types[place], self.addresses[place] = made, address(made)
+            self.describe(kind, made, path)
+        return self._types[place]
+
+    def describe(self, old: Any, new: Any, path: bytes) -> None:
+        """Gives an object the comment and the attributes of another."""
+        if text := comment(old):
+            calls.H5Oset_comment(new, text)
+        self.attributes(old, new, path)
+
+    def attributes(self, old: Any, new: Any, path: bytes) -> None:
+        """Copies all attributes of an object."""
+        for name, charset in attributes_of(old):
+            if self.ready(path, name):
+                with self._guarded(path, name):
+                    self._attribute(old, new, name, charset, path)
+
+    def _attribute(self, old: Any, new: Any, name: bytes, charset: int, path: bytes) -> None:
+        attribute = h5a.open(old, name)
+        kind, space = attribute.get_type(), space_of(attribute)
+        held = places_in(kind)
+        made = wrapped(calls.H5Acreate2(new, name, self.type(kind, path), space, attribute_properties(charset),
+                                        DEFAULT))  # fmt: skip
+        count = space.get_simple_extent_npoints()  # 0 also for a space without extents
+
+        def copy() -> None:
+            try:
+                with elements(kind, held, count) as (memory, rows):
+                    calls.H5Aread(attribute, memory, rows.ctypes.data)
+                    self.references.exchange(rows, held)
+                    calls.H5Awrite(made, memory, rows.ctypes.data)
+            except UNREADABLE:
+                h5a.delete(new, name)
+                raise
+
+        if holds_references(held) and count:
+            self.late.append((path, name, copy))
+        elif count:
+            copy()
+
+    # --- datasets
+
+    def dataset(self, old: h5d.DatasetID, place: int, link: Optional[Link], path: bytes) -> h5d.DatasetID:
+        """Copies a dataset."""
+        kind, anew = old.get_type(), self.plan(old)
+        held = places_in(kind)
+        if anew is None and not held and link is not None and self.by_object and not kind.committed():
+            calls.H5Ocopy(link.old, link.name, link.new, link.name, self._copy_properties, link.properties)
+            made = h5o.open(link.new, link.name)
+            self.addresses[place] = address(made)
+            self.attributes(old, made, path)  # its comment is there
+            return made
+        made = self.create(old, kind, held, anew, link, path)
+        self.addresses[place] = address(made)
+        self.describe(old, made, path)
+        if anew is not None:
+            self.write(h5py.Dataset(old), h5py.Dataset(made))
+        elif holds_references(held):
+            self.late.append((path, None, lambda: copy_values(old, made, held, self.references)))
+        else:
+            copy_values(old, made, held)
+        return made
+
+    def create(self, old: h5d.DatasetID, kind: h5t.TypeID, held: tuple[Place, ...], anew: Optional[Anew],
+               link: Optional[Link], path: bytes) -> h5d.DatasetID:  # fmt: skip
+        """Makes a dataset without values, of the type and the properties of another one."""
+        properties = old.get_create_plist()
+        if anew is not None:
+            properties = like_dataset(properties, kind, anew)
+        elif holds_references(held) and properties.fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED:
+            self._fill_value(properties, kind, held, path)
+        low = self._low
+        of = anew.kind if anew is not None and anew.kind is not None else self.type(kind, path)
+        if low != self._low:
+            self._bounds(old)
+        space = space_of(old)
+        if link is None:
+            return wrapped(calls.H5Dcreate_anon(self.target.id, of, space, properties, DEFAULT))
+        return wrapped(calls.H5Dcreate2(link.new, link.name, of, space, link.properties, properties, DEFAULT))
+
+    def _fill_value(self, properties: h5p.PropDCID, kind: h5t.TypeID, held: tuple[Place, ...], path: bytes) -> None:
+        """Has a fill value refer to objects of the new file, which are made now where their link's turn has not
+        come."""
+        with elements(kind, held, 1) as (memory, rows):
+            calls.H5Pget_fill_value(properties, memory, rows.ctypes.data)
+            wanted = self.references.targets(rows, held)
+            for place in wanted - self.addresses.keys():
+                with contextlib.suppress(*UNREADABLE):  # a reference that leads nowhere
+                    found = at_address(self.source.id, place)
+                    if isinstance(found, h5t.TypeID):
+                        self.type(found, path)
+                    else:
+                        self._unlinked[place] = self._object(found, place, None, path)
+            known = {place: self.addresses[place] for place in wanted & self.addresses.keys()}
+            some = References(self.source.id, self.target.id, known)
+            some.complete()
+            some.exchange(rows, held)
+            self.references.dead += some.dead
+            calls.H5Pset_fill_value(properties, memory, rows.ctypes.data)
 
 
-def like(dataset: h5py.Dataset, chunk: tuple[int, ...]) -> h5p.PropDCID:
-    """Creation properties as those of a dataset, in chunks and without filters."""
-    old = dataset.id.get_create_plist()
-    made = h5p.create(h5p.DATASET_CREATE)
-    made.set_chunk(chunk)
-    made.set_attr_creation_order(old.get_attr_creation_order())
-    made.set_obj_track_times(old.get_obj_track_times())
-    made.set_fill_time(old.get_fill_time())
-    if old.fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED:
-        value = np.zeros((), dataset.dtype)
-        old.get_fill_value(value)
-        made.set_fill_value(value)
-    return made
+def _is_of_110(dataset: h5d.DatasetID) -> bool:
+    """Whether HDF5 before 1.10 could not read a dataset for its layout."""
+    layout, kind = dataset.get_create_plist().get_layout(), ctypes.c_int()
+    if layout != h5d.CHUNKED:
+        return bool(layout == h5d.VIRTUAL)
+    if not has("H5Dget_chunk_index_type"):
+        return False
+    calls.H5Dget_chunk_index_type(dataset, ctypes.byref(kind))
+    return kind.value > 0  # 0: a version 1 B-tree
 
 
-def address(item: Any) -> Any:
-    """Where an object of a file lies: a key that all of its names share."""
-    item = getattr(item, "id", item) if isinstance(item, h5py.HLObject) else item
-    info = h5o.get_info(item)
-    return info.fileno, info.addr
+# --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _links(group: h5g.GroupID) -> Iterator[tuple[bytes, int]]:
-    """Names and kinds of a group's links, in the order in which they were made or, where the file has not kept it, of
-    names."""
-    order = group.get_create_plist().get_link_creation_order()
-    by = h5py.h5.INDEX_CRT_ORDER if order & h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME
-    found: list[tuple[bytes, int]] = []
-    group.links.iterate(lambda name, info: found.append((name, info.type)), info=True, idx_type=by)
-    return iter(found)
+@contextlib.contextmanager
+def elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
+    """Memory for elements: their type there, and their bytes, a row each. What HDF5 has allocated for them is given
+    back at the end."""
+    memory = kind.copy() if held or kind.committed() else kind
+    rows = np.zeros((count, memory.get_size()), np.uint8)
+    try:
+        yield memory, rows
+    finally:
+        if owns_memory(held):
+            name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
+            getattr(calls, name)(memory, h5s.create_simple((count,)), DEFAULT, rows.ctypes.data)
 
 
-def _attribute_names(item: Any) -> list[bytes]:
-    names: list[bytes] = []
-    tracked = 0
-    if isinstance(item, (h5d.DatasetID, h5g.GroupID)):
-        tracked = item.get_create_plist().get_attr_creation_order()
-    by = h5py.h5.INDEX_CRT_ORDER if tracked & h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME
-    for k in range(h5a.get_num_attrs(item)):
-        names.append(h5a.open(item, index=k, index_type=by, order=h5py.h5.ITER_INC).name)
-    return names
-
-
-def copy_objects(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
-    """Values that hold texts or arrays of any length, some at a time."""
-    if old.get_space().get_simple_extent_type() == h5s.NULL or not old.get_storage_size():
+def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Place, ...]] = None,
+                references: Optional[References] = None) -> None:  # fmt: skip
+    """Copies the values that a dataset has, as bytes; none of what was never written."""
+    properties = old.get_create_plist()
+    if properties.get_layout() == h5d.VIRTUAL or properties.get_external_count():
         return
-    shape, dtype = old.shape, old.dtype
-    memory = h5t.py_create(dtype)
-    for box in boxes(shape, cut(shape, 1 << 16)):
-        values = np.empty(tuple(s.stop - s.start for s in box), dtype)
-        here = h5s.create_simple(values.shape) if shape else h5s.create(h5s.SCALAR)
-        there = old.get_space().copy()
-        if shape:
-            there.select_hyperslab(tuple(s.start for s in box), values.shape)
-        old.read(here, there, values, mtype=memory)
-        new.write(here, there, values, mtype=memory)
-    new.flush()
+    held = places_in(old.get_type()) if held is None else held
+    if not held and properties.get_layout() == h5d.CHUNKED and _same_storage(properties, new.get_create_plist()):
+        _copy_chunks(old, new)
+        return
+    for box in stored_boxes(old, new):
+        copy_box(old, new, box, held, references)
 
 
-def _holds_references(kind: h5t.TypeID) -> bool:
-    return bool(kind.detect_class(h5t.REFERENCE))
+def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place, ...],
+             references: Optional[References] = None) -> None:  # fmt: skip
+    """Copies the values of a box."""
+    extents = tuple(part.stop - part.start for part in box)
+    there, here = old.get_space(), h5s.create_simple((math.prod(extents),))
+    if box:
+        there.select_hyperslab(tuple(part.start for part in box), extents)
+    with elements(old.get_type(), held, math.prod(extents)) as (memory, rows):
+        calls.H5Dread(old, memory, here, there, DEFAULT, rows.ctypes.data)
+        if references is not None:
+            references.exchange(rows, held)
+        calls.H5Dwrite(new, memory, here, there, DEFAULT, rows.ctypes.data)
 
 
-def holds_objects(kind: h5t.TypeID) -> bool:
-    """Whether values lie outside of the bytes of the type: texts and arrays of any length."""
-    if isinstance(kind, h5t.TypeStringID):
-        return bool(kind.is_variable_str())
-    if isinstance(kind, h5t.TypeCompoundID):
-        return any(holds_objects(kind.get_member_type(k)) for k in range(kind.get_nmembers()))
-    if isinstance(kind, h5t.TypeArrayID):
-        return holds_objects(kind.get_super())
-    return isinstance(kind, h5t.TypeVlenID)
+def _same_storage(old: h5p.PropDCID, new: h5p.PropDCID) -> bool:
+    """Whether stored chunks mean the same in both datasets."""
+    def filters(properties: h5p.PropDCID) -> list[Any]:
+        return [properties.get_filter(k) for k in range(properties.get_nfilters())]
+
+    return bool(new.get_layout() == h5d.CHUNKED and old.get_chunk() == new.get_chunk() and filters(old) == filters(new))
+
+
+def _copy_chunks(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
+    """Copies chunks as they are stored."""
+    for origin in stored_chunks(old):
+        mask, stored = old.read_direct_chunk(origin)
+        new.write_direct_chunk(origin, stored, mask)
+
+
+def stored_chunks(dataset: h5d.DatasetID) -> list[tuple[int, ...]]:
+    """The first elements of the chunks that a dataset has."""
+    whole = h5py.Dataset(dataset)
+    file = os.open(whole.file.filename, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        found = index.chunk_list(whole, file)
+    finally:
+        os.close(file)
+    if found.wrong:
+        raise OSError(f"its list of chunks is damaged: {found.wrong}")
+    return [tuple(origin) for origin in found.origins.tolist()]
+
+
+def stored_boxes(old: h5d.DatasetID, new: h5d.DatasetID) -> Iterator[Box]:
+    """Boxes that hold all values that a dataset has, each of whole chunks of both datasets where memory allows.
+
+    Where chunks of the old one were never written, a box is one chunk of the new one that has values: a dataset of 2^40
+    elements of which a chunk is there stays small. And HDF5 2.0 cannot read a chunk that is not there from a file that
+    is open for reading, where the fill value has any length.
+    """
+    shape, properties = old.shape, old.get_create_plist()
+    if shape is None or 0 in shape or not old.get_space_status():
+        return
+    chunk = new.get_create_plist().get_chunk() if new.get_create_plist().get_layout() == h5d.CHUNKED else None
+    step = tuple(min(c, n) for c, n in zip(chunk or (1,) * len(shape), shape))
+    size = old.get_type().get_size()
+    if properties.get_layout() == h5d.CHUNKED:
+        before = properties.get_chunk()
+        if old.get_num_chunks() < math.prod(-(-n // c) for n, c in zip(shape, before)):
+            yield from _boxes_around(stored_chunks(old), before, shape, step)
+            return
+        both = tuple(-(-max(a, b) // b) * b for a, b in zip(before, step))
+        step = both if math.prod(both) * size <= 4 * AT_ONCE else step
+    yield from boxes(shape, grown(step, shape, max(1, AT_ONCE // size)))
+
+
+def _boxes_around(origins: list[tuple[int, ...]], chunk: tuple[int, ...], shape: tuple[int, ...],
+                  step: tuple[int, ...]) -> Iterator[Box]:  # fmt: skip
+    """Boxes of extents `step`, in order, that have something in common with a chunk that is there."""
+    cells: set[tuple[int, ...]] = set()
+    for origin in origins:
+        ranges = [range(o // s, (min(o + c, n) - 1) // s + 1) for o, c, n, s in zip(origin, chunk, shape, step)]
+        cells.update(tuple(r.start + k for r, k in zip(ranges, at)) for at in np.ndindex(*map(len, ranges)))
+    for cell in sorted(cells):
+        yield tuple(slice(c * s, min((c + 1) * s, n)) for c, s, n in zip(cell, step, shape))

@@ -11,6 +11,7 @@ import h5py
 
 from ..filters import FILTER_ID, Lossless
 from .common import Problem
+from .objects import is_of_numpy
 from .roles import INTEGERS, chunk_of, filters_of
 from .trials import Sampler, attempt, padded
 
@@ -47,16 +48,17 @@ def why_left(dataset: h5py.Dataset, why: str) -> str:
     names = [properties.get_filter(k)[3].decode(errors="replace") for k in range(properties.get_nfilters())]
     if names:
         return f"{why}, which are compressed already: {', '.join(name.split(';')[0] for name in names)}"
-    return f"{why}, {dataset.size * dataset.dtype.itemsize} bytes of them" if _is_small(dataset) else why
+    return f"{why}, {dataset.size * dataset.id.get_type().get_size()} bytes of them" if _is_small(dataset) else why
 
 
 def _is_small(dataset: h5py.Dataset) -> bool:
-    return not dataset.shape or dataset.size * dataset.dtype.itemsize < _SMALL
+    return not dataset.shape or dataset.size * dataset.id.get_type().get_size() < _SMALL
 
 
 def _may_be(dataset: h5py.Dataset) -> bool:
     return (
         isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
+        and is_of_numpy(dataset)
         and not _is_small(dataset)
         and all(number != FILTER_ID for number, _ in filters_of(dataset))
         and not dataset.is_virtual

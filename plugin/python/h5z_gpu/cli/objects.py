@@ -23,14 +23,15 @@ from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
 from .btree import vanished
 from .common import Problem, pread, say
-from .copying import holds_objects
+from .hdf5 import has, header
+from .places import lies_elsewhere
 
 # What h5py raises for objects that HDF5 cannot read.
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
 _SHUFFLE, _FLETCHER32 = 2, 3  # HDF5's numbers; its checksum is four bytes behind the chunk
 # filters that see by a checksum whether bytes have changed: deflate, and two more
 CHECKED = {1, _FLETCHER32, FILTER_ID}
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 _AT_ONCE = 4096
 _OF_DATASETS = 1 << 1 | 1 << 8 | 1 << 11  # header messages: extents, layout, filters
 # Types by bits of exponent and mantissa.
@@ -91,7 +92,7 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
             if isinstance(item, h5py.Dataset):
                 item.shape, item.id.get_type().get_size()  # what makes it a dataset can be read
             else:
-                refuse_dataset(item)
+                refuse_dataset(item.id)
         except UNREADABLE as why:
             yield full, reason(why)
             continue
@@ -100,22 +101,12 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
             yield from _walk(item, full, seen, note)
 
 
-class _Header(ctypes.Structure):
-    """The part of H5O_native_info_t that is asked for."""
-
-    _fields_ = [("counts", ctypes.c_uint * 4), ("space", ctypes.c_uint64 * 4), ("present", ctypes.c_uint64),
-                ("more", ctypes.c_uint64 * 8)]  # fmt: skip
-
-
-def refuse_dataset(item: Union[h5py.Group, h5py.Datatype]) -> None:
+def refuse_dataset(item: Union[h5py.h5g.GroupID, h5py.h5t.TypeID]) -> None:
     """Raises ValueError for a group or a named type that was a dataset: one changed byte of an old header makes it one.
 
     HDF5 before 1.12 cannot be asked for it.
     """
-    ask, found = getattr(index.hdf5(), "H5Oget_native_info", None), _Header()
-    if ask is None or ask(item.id.id, ctypes.byref(found), 8) < 0:
-        return
-    if found.present & _OF_DATASETS:
+    if has("H5Oget_native_info") and header(item).present & _OF_DATASETS:
         raise ValueError("it is no dataset, and has extents, chunks or filters as a dataset has: its header is damaged")
 
 
@@ -412,8 +403,11 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
 
 def sum_of(dataset: h5py.Dataset, box: tuple[slice, ...]) -> int:
     """A checksum of values as HDF5 reads them: of their bytes in the file's type, or of texts and the like."""
-    if holds_objects(dataset.id.get_type()):
-        return zlib.crc32(repr(dataset[box].tolist() if box else dataset[()]).encode(errors="surrogateescape"))
+    if lies_elsewhere(dataset.id.get_type()):
+        try:
+            return zlib.crc32(repr(dataset[box].tolist() if box else dataset[()]).encode(errors="surrogateescape"))
+        except (TypeError, ValueError):  # h5py has no type for them, which is no damage
+            return 0
     return zlib.crc32(read_raw(dataset, box)[2].data)
 
 
@@ -428,6 +422,27 @@ def read_raw(dataset: h5py.Dataset, box: tuple[slice, ...]) -> tuple[h5py.h5s.Sp
     return here, there, values
 
 
+def is_of_numpy(dataset: h5py.Dataset) -> bool:
+    """Whether NumPy has the type of a dataset's elements, bit for bit: no number of 24 bits, no time, no tag."""
+    try:
+        return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype)))
+    except (TypeError, ValueError, OSError):
+        return False
+
+
+class AnyDataset(h5py.Dataset):  # type: ignore[misc]
+    """A dataset whose elements are raw bytes (V3) to NumPy where NumPy has no type for them: numbers of 24 bits."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of its elements."""
+        try:
+            kind: np.dtype = super().dtype
+        except (TypeError, ValueError):
+            kind = np.dtype((np.void, self.id.get_type().get_size()))
+        return kind
+
+
 def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:
     """Every dataset below a group, once, in the order of names. Soft and external links are not followed.
 
@@ -435,7 +450,7 @@ def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) ->
     """
     for _, found in walk(item, note):
         if isinstance(found, h5py.Dataset):
-            yield found
+            yield AnyDataset(found.id)
 
 
 def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:

@@ -2,8 +2,8 @@
 """Makes a new file of what can be read of one whose own tables are damaged, for `recover`."""
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Container
 from typing import Any, Optional
 
 import h5py
@@ -11,11 +11,13 @@ import h5py
 from . import groups
 from .boxes import boxes, cut
 from .common import pread
-from .copying import copy_objects, holds_objects
+from .copying import Copier, Link, copy_box, elements
+from .creation import create_like
+from .hdf5 import address, attributes_of, calls
 from .objects import (
-    UNREADABLE, Chunks, Note, address_of, as_text, chunks_of, of_the_system, read_raw, reason, refuse_dataset,
-    sum_of, walk,
+    UNREADABLE, Chunks, Note, chunks_of, of_the_system, reason, refuse_dataset, sum_of, walk,
 )
+from .places import Place, holds_references, lies_elsewhere, places_in
 from .repair import Lost, fill_chunks, fill_end, lost_chunk, put
 
 # An object's path, and the name of an attribute of it or None.
@@ -25,7 +27,7 @@ Sums = dict[tuple[int, ...], tuple[tuple[int, ...], int]]
 Made = dict[str, Sums]
 
 # Attributes of HDF5's dimension scales: they hold references, which are made anew.
-_REFERENCES = ("DIMENSION_LIST", "REFERENCE_LIST")
+_REFERENCES = (b"DIMENSION_LIST", b"REFERENCE_LIST")
 _VALUES = 1 << 20  # that are copied at a time
 # Lost chunks of one dataset that are named one by one.
 _NAMED = 10_000
@@ -33,7 +35,7 @@ _NAMED = 10_000
 
 def survey(file: h5py.File, data: int, note: Note) -> bool:
     """Whether anything but the contents of chunks is damaged; `data` is a descriptor of the file's bytes."""
-    if groups.vanished(file, data)[0] or _attributes(file, None, "/", note):
+    if groups.vanished(file, data)[0] or _unreadable(file["/"], "/", note):
         return True
     for name, item in walk(file, note):
         if isinstance(item, str):
@@ -45,7 +47,7 @@ def survey(file: h5py.File, data: int, note: Note) -> bool:
                 return True
             if (chunks is not None and (chunks.lost_index or chunks.doubt)) or (chunks is None and misfit(item)):
                 return True
-        if not isinstance(item, h5py.Datatype) and _attributes(item, None, name, note):
+        if _unreadable(item, name, note):
             return True
     return False
 
@@ -57,13 +59,12 @@ def differences(path: str, made: Made, note: Note) -> dict[Step, str]:
     """
     wrong: dict[Step, str] = {}
     with h5py.File(path, "r") as file, open(path, "rb") as data:
-        wrong |= {("/", name): why for name, why in _attributes(file, None, "/", note)}
+        wrong |= {("/", name): why for name, why in _unreadable(file["/"], "/", note)}
         for name, item in walk(file, note):
             if isinstance(item, str):
                 wrong[name, None] = item
                 continue
-            if not isinstance(item, h5py.Datatype):
-                wrong |= {(name, a): why for a, why in _attributes(item, None, name, note)}
+            wrong |= {(name, a): why for a, why in _unreadable(item, name, note)}
             if not isinstance(item, h5py.Dataset):
                 continue
             note((name, None))
@@ -94,7 +95,16 @@ def known_sums(chunks: Chunks) -> Sums:
             for row, sum in chunks.sums.items() for box in [chunks.box(row)]}
 
 
-class Rebuild:
+def begun(source: h5py.File, path: str, without: dict[Step, str], note: Note) -> h5py.File:
+    """A new, empty file with the properties of a damaged one, where these can be read."""
+    note(("/", None))
+    if ("/", None) not in without:
+        with contextlib.suppress(*UNREADABLE):
+            return create_like(source, path)
+    return h5py.File(path, "w", track_order=True, userblock_size=source.userblock_size)
+
+
+class Rebuild(Copier):
     """Copies every object of `source` that can be read to `target`, and fills what is lost.
 
     Parameters
@@ -114,145 +124,200 @@ class Rebuild:
 
     def __init__(self, source: h5py.File, target: h5py.File, data: int, there: int, fill: Optional[float], *,
                  distrust: bool, without: dict[Step, str], note: Note) -> None:
-        self.source, self.target, self.data, self.there, self.fill = source, target, data, there, fill
+        super().__init__(source, target)
+        self.data, self.there, self.fill = data, there, fill
         self.distrust, self.without, self.note = distrust, without, note
+        self.by_object = not distrust
         self.lost: Lost = []
         self.made: Made = {}
-        self._paths: dict[int, str] = {}
+        self._scaled: list[str] = []
+        """Datasets with dimension scales."""
 
     def run(self) -> None:
         """Copies; `lost` and `made` say what came of it."""
         for found in groups.vanished(self.source, self.data):
             self.lost += [{"object": path, "why": why} for path, why in found.items()]
-        self._attributes(self.source, self.target, "/")
-        self._group(self.source["/"], self.target["/"], "")
+        if ("/", None) in self.without:
+            self.ready(b"/")
+            return
+        super().run()
         self._attach_scales()
+        self.lost += [_lost(path, attribute, f"{count} references lead to what is lost; they are empty now")
+                      for path, attribute, count in self.empty]
 
-    def _group(self, source: h5py.Group, target: h5py.Group, path: str) -> None:
-        if self._left_out(path or "/"):
-            return
-        try:
-            names = list(source)
-        except UNREADABLE as why:
-            self.lost.append({"object": path or "/", "why": f"its list of objects: {reason(why)}"})
-            return
-        for name in names:
-            full = f"{path}/{as_text(name)}"
-            if self._left_out(full):
-                continue
-            try:
-                if isinstance(name, bytes):
-                    raise ValueError("its name is no text in UTF-8")
-                if name in target:
-                    self.lost.append({"object": full, "why": "two objects have this name; the first is in the "
-                                      "new file"})
-                    continue
-                self._link(source, target, name, full)
-            except UNREADABLE as why:
-                if of_the_system(why):
-                    raise
-                self.lost.append({"object": full, "why": reason(why)})
-                if name in target:  # what was made of it before that
-                    del target[name]
-
-    def _left_out(self, path: str) -> bool:
-        """Whether an object is left out; if not, it is told of as the next."""
-        why = self.without.get((path, None))
-        if why is None:
-            self.note((path, None))
+    def ready(self, path: bytes, attribute: Optional[bytes] = None) -> bool:
+        """Whether an object or an attribute is not left out; it is told of as the next."""
+        step = _text(path), None if attribute is None else _text(attribute)
+        if attribute in _REFERENCES and step not in self.without:
+            if attribute == _REFERENCES[0]:
+                self._scaled.append(step[0])
             return False
-        self.lost.append({"object": path, "why": why})
-        return True
-
-    def _link(self, source: h5py.Group, target: h5py.Group, name: str, full: str) -> None:
-        link = source.get(name, getlink=True)
-        if link is None:
-            raise KeyError("it is listed, and not found by its name")
-        if not isinstance(link, h5py.HardLink):
-            target[name] = link
-            return
-        item = source[name]
-        address = address_of(source, name)
-        if address in self._paths:
-            target[name] = self.target[self._paths[address]]
-            return
-        if not isinstance(item, h5py.Dataset):
-            refuse_dataset(item)
-        if isinstance(item, h5py.Group):
-            made = target.create_group(name, track_order=True)
-            self._paths[address] = full
-            self._attributes(item, made, full)
-            self._group(item, made, full)
-            return
-        if isinstance(item, h5py.Dataset):
-            found = self._dataset(full, item, target, name)
-            self.note((full, None))
-            self._attributes(item, target[name], full)
+        why = self.without.get(step) or _not_utf8(path.rpartition(b"/")[2] if attribute is None else attribute)
+        if not why:
+            self.note(step)
         else:
-            h5py.h5o.copy(source.id, name.encode(), target.id, name.encode())
-            found = []
-        self._paths[address] = full
-        self.lost += found
+            self.lost.append(_lost(path, attribute, why))
+        return not why
 
-    def _dataset(self, full: str, item: h5py.Dataset, target: h5py.Group, name: str) -> Lost:
+    def failed(self, path: bytes, attribute: Optional[bytes], why: BaseException) -> None:
+        """Leaves out what cannot be read."""
+        if of_the_system(why):
+            raise why
+        self.lost.append(_lost(path, attribute, reason(why)))
+        if attribute is None:
+            with contextlib.suppress(*UNREADABLE):  # what was made of it before that
+                self.target.id.unlink(path)
+
+    def group(self, old: h5py.h5g.GroupID, new: h5py.h5g.GroupID, path: bytes) -> None:
+        """Copies the links of a group that can be listed."""
+        self.note((_text(path or b"/"), None))
+        try:
+            super().group(old, new, path)
+        except UNREADABLE as why:
+            if of_the_system(why):
+                raise
+            self.lost.append(_lost(path or b"/", None, f"its list of objects: {reason(why)}"))
+
+    def link(self, link: Link, kind: int, path: bytes) -> None:
+        """Copies a link whose name is new."""
+        if link.new.links.exists(link.name):
+            self.lost.append(_lost(path, None, "two objects have this name; the first is in the new file"))
+        else:
+            super().link(link, kind, path)
+
+    def check(self, found: Any) -> None:
+        """Raises for a group or a named type that was a dataset."""
+        if not isinstance(found, h5py.h5d.DatasetID):
+            refuse_dataset(found)
+
+    def describe(self, old: Any, new: Any, path: bytes) -> None:
+        """Gives an object the comment of another, and the attributes that can be read."""
+        step = _text(path), ""
+        self.note(step)
+        try:
+            if step in self.without:
+                raise ValueError(self.without[step])
+            super().describe(old, new, path)
+        except UNREADABLE as why:
+            if of_the_system(why):
+                raise
+            self.lost.append(_lost(path, b"(all)", reason(why)))
+
+    def dataset(self, old: h5py.h5d.DatasetID, place: int, link: Optional[Link], path: bytes) -> h5py.h5d.DatasetID:
         """Copies a dataset, and fills what is lost of it."""
+        item, full = h5py.Dataset(old), _text(path)
         chunks = chunks_of(item, self.data, check="decode", others=True)
         if chunks is None:
-            if misfit(item):
-                raise OSError(misfit(item))
-            (_by_values if self.distrust else _by_copy)(item, target, name)
+            if why := misfit(item):
+                raise OSError(why)
+            made = super().dataset(old, place, link, path)
             self.made[full] = _sums_of_all(item)
-            lost = fill_end(full, item, target[name], self.there, self.fill)
+            lost = fill_end(full, item, h5py.Dataset(made), self.there, self.fill)
             if lost:
                 del self.made[full]
-            if item.id.get_type().detect_class(h5py.h5t.REFERENCE):
-                lost.append({"object": full, "why": "its references lead into the damaged file; they are empty now"})
-            return lost
-        self.made[full] = known_sums(chunks)
-        if chunks.doubt:
-            self.lost.append({"object": full, "why": chunks.doubt})
-        if chunks.lost_index or chunks.doubt or self.distrust:
-            return _by_chunks(full, chunks, target, name, self.data, self.fill, self.made[full])
-        _by_copy(item, target, name)
-        return fill_chunks(full, chunks, target[name], self.fill)
+        else:
+            self.made[full] = sums = known_sums(chunks)
+            held = places_in(old.get_type())
+            if not (chunks.lost_index or chunks.doubt or self.distrust or (held and chunks.damage)):
+                made = super().dataset(old, place, link, path)
+                lost = fill_chunks(full, chunks, h5py.Dataset(made), self.fill)
+            else:
+                made = self.create(old, old.get_type(), held, None, link, path)
+                self.addresses[place] = address(made)
+                self.describe(old, made, path)
+                lost = self._by_chunks(full, chunks, h5py.Dataset(made), held, sums)
+            if chunks.doubt:
+                lost.append({"object": full, "why": chunks.doubt})
+        self.note((full, None))
+        self.lost += lost
+        return made
 
-    def _attributes(self, source: Any, target: Any, path: str) -> None:
-        left_out = {name for object, name in self.without if object == path and name is not None}
-        self.lost += [{"object": path, "attribute": name, "why": self.without[path, name]} for name in sorted(left_out)]
-        self.lost += [{"object": path, "attribute": name, "why": why}
-                      for name, why in _attributes(source, target, path, self.note, left_out)]
+    def _by_chunks(self, full: str, chunks: Chunks, made: h5py.Dataset, held: tuple[Place, ...], sums: Sums) -> Lost:
+        """Fills a dataset with the chunks that are known."""
+        for row, origin in enumerate(chunks.origins.tolist()):
+            if row in chunks.damage:
+                continue
+            if held:
+                self._by_values(chunks, row, made, held)
+                continue
+            stored = pread(self.data, int(chunks.stored[row]), int(chunks.at[row]))
+            made.id.write_direct_chunk(tuple(origin), stored, int(chunks.masks[row]))
+            if row not in chunks.sums:  # HDF5 did not find it in the input
+                box = chunks.box(row)
+                try:
+                    sums[tuple(origin)] = tuple(part.stop for part in box), sum_of(made, box)
+                except UNREADABLE as why:
+                    chunks.damage[row] = reason(why)
+        lost = fill_chunks(full, chunks, made, self.fill)
+        if not chunks.lost_index:
+            return lost
+        missing, cause = chunks.missing(_NAMED), f"the list of chunks is damaged ({chunks.lost_index})"
+        if missing is None:
+            n = math.prod(chunks.grid) - len(chunks.at)
+            return [*lost, {"object": full, "values": f"those of {n} chunks", "filled_with": str(made.fillvalue),
+                            "why": cause}]
+        for origin in missing.tolist():
+            if held or tuple(origin) in chunks.twice or not _looked_up(chunks, made, origin, sums):
+                lost.append(lost_chunk(full, made, origin, put(made, origin, self.fill),
+                                       f"it is not in the list of chunks: {cause}"))
+        return lost
+
+    def _by_values(self, chunks: Chunks, row: int, made: h5py.Dataset, held: tuple[Place, ...]) -> None:
+        """Copies the values of a chunk that hold what leads elsewhere: references when all objects are there."""
+        if holds_references(held):
+            self.late.append((made.name.encode(errors="surrogateescape"), None, lambda: copy_box(
+                chunks.dataset.id, made.id, chunks.box(row), held, self.references)))  # fmt: skip
+            return
+        try:
+            copy_box(chunks.dataset.id, made.id, chunks.box(row), held)
+        except UNREADABLE as why:
+            chunks.damage[row] = reason(why)
 
     def _attach_scales(self) -> None:
-        """Gives datasets their dimension scales again."""
-        known = set(self._paths.values())
-        for path in self._paths.values():
-            item = self.source[path]
-            if not isinstance(item, h5py.Dataset) or (path, _REFERENCES[0]) in self.without:
+        """Gives datasets their dimension scales again: HDF5 refuses lists of them in which some are lost."""
+        for path in self._scaled:
+            if path not in self.target:
                 continue
-            self.note((path, _REFERENCES[0]))
-            try:
-                axes = range(len(item.shape)) if _REFERENCES[0] in item.attrs else ()
-            except UNREADABLE:
-                continue  # its attributes are lost, which has been said
-            for axis in axes:
+            item = self.source[path]
+            self.note((path, _REFERENCES[0].decode()))
+            for axis in range(len(item.shape)):
                 try:
-                    found = [scale.name for scale in item.dims[axis].values() if scale.name in known]
+                    found = [scale.name for scale in item.dims[axis].values() if scale.name in self.target]
                 except UNREADABLE:
                     continue  # a scale that is lost itself
                 for scale in found:
                     self.target[path].dims[axis].attach_scale(self.target[scale])
 
 
+def _text(name: bytes) -> str:
+    return name.decode(errors="surrogateescape")
+
+
+def _not_utf8(name: bytes) -> str:
+    """Why a name cannot be right, "" where it can."""
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return "its name is no text in UTF-8"
+    return ""
+
+
+def _lost(path: bytes, attribute: Optional[bytes], why: str) -> dict[str, Any]:
+    """What is reported of an object or an attribute that is left out."""
+    named = {} if attribute is None else {"attribute": _text(attribute)}
+    return {"object": _text(path), **named, "why": why}
+
+
 def misfit(dataset: h5py.Dataset) -> str:
     """Why the values of a dataset in one piece cannot be where its tables say, "" where they can."""
     at, there, stored = dataset.id.get_offset(), dataset.file.id.get_filesize(), dataset.id.get_storage_size()
-    if at is None:
+    if at is None or dataset.shape is None:
         return ""
     if at + stored > there:
         return f"it has {stored} bytes from byte {at} on, the whole file {there}"
     kind = dataset.id.get_type()
     wanted = dataset.size * kind.get_size()
-    if holds_objects(kind) or kind.detect_class(h5py.h5t.REFERENCE):  # they are longer in memory than in the file
+    if lies_elsewhere(kind) or kind.detect_class(h5py.h5t.REFERENCE):  # they are longer in memory than in the file
         return ""
     return f"its values take {wanted} bytes, and it has {stored}" if wanted != stored else ""
 
@@ -273,60 +338,6 @@ def _has_values(dataset: h5py.Dataset) -> bool:
     return bool(stored) and not dataset.id.get_type().detect_class(h5py.h5t.REFERENCE)
 
 
-def _by_copy(item: h5py.Dataset, target: h5py.Group, name: str) -> None:
-    """Copies a dataset as it is, but for its attributes."""
-    how = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
-    how.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
-    h5py.h5o.copy(item.parent.id, item.name.rsplit("/", 1)[1].encode(), target.id, name.encode(), how)
-
-
-def _by_values(item: h5py.Dataset, target: h5py.Group, name: str) -> None:
-    """Copies a dataset without chunks by its values."""
-    old = item.id
-    kind = old.get_type()
-    new = h5py.h5d.create(target.id, name.encode(), kind, old.get_space(), old.get_create_plist())
-    if not _has_values(item):
-        return
-    if holds_objects(kind):
-        copy_objects(old, new)
-        return
-    for box in boxes(item.shape, cut(item.shape, _VALUES)) if item.shape else [()]:
-        here, there, values = read_raw(item, box)
-        new.write(here, there, values, mtype=kind)
-
-
-def _by_chunks(full: str, chunks: Chunks, target: h5py.Group, name: str, data: int, fill: Optional[float],
-               sums: Sums) -> Lost:
-    """Makes a dataset of the chunks that are known."""
-    old = chunks.dataset.id
-    h5py.h5d.create(target.id, name.encode(), old.get_type(), old.get_space(), old.get_create_plist())
-    made = target[name]
-    for row, origin in enumerate(chunks.origins.tolist()):
-        if row in chunks.damage:
-            continue
-        stored = pread(data, int(chunks.stored[row]), int(chunks.at[row]))
-        made.id.write_direct_chunk(tuple(origin), stored, int(chunks.masks[row]))
-        if row not in chunks.sums:  # HDF5 did not find it in the input
-            box = chunks.box(row)
-            try:
-                sums[tuple(origin)] = tuple(part.stop for part in box), sum_of(made, box)
-            except UNREADABLE as why:
-                chunks.damage[row] = reason(why)
-    lost = fill_chunks(full, chunks, made, fill)
-    if not chunks.lost_index:
-        return lost
-    missing, cause = chunks.missing(_NAMED), f"the list of chunks is damaged ({chunks.lost_index})"
-    if missing is None:
-        n = math.prod(chunks.grid) - len(chunks.at)
-        return [*lost, {"object": full, "values": f"those of {n} chunks", "filled_with": str(made.fillvalue),
-                        "why": cause}]
-    for origin in missing.tolist():
-        if tuple(origin) in chunks.twice or not _looked_up(chunks, made, origin, sums):
-            lost.append(lost_chunk(full, made, origin, put(made, origin, fill),
-                                   f"it is not in the list of chunks: {cause}"))
-    return lost
-
-
 def _looked_up(chunks: Chunks, made: h5py.Dataset, origin: list[int], sums: Sums) -> bool:
     """Copies a chunk that the list does not give, but that may be found by its place: the way to it may avoid what is
     damaged."""
@@ -340,43 +351,24 @@ def _looked_up(chunks: Chunks, made: h5py.Dataset, origin: list[int], sums: Sums
         return False
 
 
-def _attributes(source: Any, target: Any, path: str, note: Note,
-                left_out: Container[str] = ()) -> list[tuple[str, str]]:
-    """Copies attributes; those that cannot be read, with why. Without a target they are read alone."""
+def _unreadable(item: Any, path: str, note: Note) -> list[tuple[str, str]]:
+    """Attributes of an object that cannot be read, with why."""
     note((path, ""))
     try:
-        names = list(source.attrs)
+        names = [name for name, _ in attributes_of(item.id)]
     except UNREADABLE as why:
         return [("(all)", reason(why))]
     lost = []
     for name in names:
-        text = as_text(name)
-        if name in _REFERENCES or text in left_out:
-            continue
-        note((path, text))
+        note((path, _text(name)))
         try:
-            cause = "its name is no text in UTF-8" if isinstance(name, bytes) else _attribute(source, target, name)
-        except UNREADABLE as damage:
-            cause = reason(damage)
-        if cause:
-            lost.append((text, cause))
-    return lost
-
-
-def _attribute(source: Any, target: Any, name: str) -> str:
-    """Copies one attribute; why it cannot be copied, "" where it was or need not be."""
-    attribute = source.attrs.get_id(name)
-    kind = attribute.get_type()
-    try:
-        value, dtype = source.attrs[name], attribute.dtype
-    except OSError as why:
-        return "" if kind.get_class() in (h5py.h5t.REFERENCE, h5py.h5t.OPAQUE) else reason(why)
-    except UNREADABLE as why:  # a type that h5py cannot show
-        return "" if target is None else f"it cannot be copied: {reason(why)}"
-    if target is not None:
-        try:
-            shape = None if isinstance(value, h5py.Empty) else attribute.shape
-            target.attrs.create(name, value, shape=shape, dtype=None if shape is None else dtype)
+            if why_not := _not_utf8(name):
+                raise ValueError(why_not)
+            attribute = h5py.h5a.open(item.id, name)
+            kind, count = attribute.get_type(), attribute.get_space().get_simple_extent_npoints()
+            with elements(kind, places_in(kind), count) as (memory, rows):
+                if count:
+                    calls.H5Aread(attribute, memory, rows.ctypes.data)
         except UNREADABLE as why:
-            return f"it cannot be copied: {reason(why)}"
-    return ""
+            lost.append((_text(name), reason(why)))
+    return lost

@@ -184,14 +184,17 @@ def _copied(job: _Job, note: Note, distrust: bool = False) -> _Made:
     """A new file of what can be read: HDF5 may crash when it changes a file whose own tables are damaged."""
     import h5py
 
-    from .rebuild import Rebuild, differences
+    from .creation import copy_user_block
+    from .rebuild import Rebuild, begun, differences
 
     copy, made = job.copy(), os.path.join(job.scratch, "new")
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
-    with open(job.source,
-              "rb") as data, h5py.File(copy, "r", rdcc_nbytes=0) as file, h5py.File(made, "w", track_order=True) as out:
-        new = Rebuild(file, out, data.fileno(), job.there, job.fill, distrust=distrust, without=job.without, note=note)
-        new.run()
+    with open(job.source, "rb") as data, h5py.File(copy, "r", rdcc_nbytes=0) as file:
+        with begun(file, made, job.without, note) as out:
+            new = Rebuild(file, out, data.fileno(), job.there, job.fill, distrust=distrust, without=job.without,
+                          note=note)
+            new.run()
+        copy_user_block(file, made)
     unknown = [{"object": "/", "why": "HDF5's tables are damaged; what they do not list any more is not in the "
                 "new file"}]
     return _Made(made, new.lost or unknown, differences(made, new.made, note))

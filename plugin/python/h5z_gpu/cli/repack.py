@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import numpy as np
 
 from .. import modes
-from ..filters import FILTER_ID, How, Lossless, Lossy
+from ..filters import How, Lossless, Lossy
 from ..progress import bar
 from ..provenance import on_dataset, said
 from ..unpacking import Packing
@@ -41,10 +41,6 @@ from .promise import add_bounds, as_filter, bound_from, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
-
-READ_VALUES = 8 << 20
-"""Values that are read at a time, unless chunks are larger."""
-_MOST_VALUES = 32 << 20
 
 
 @dataclass
@@ -63,6 +59,8 @@ class Part:
     """Its integers become these values."""
     note: str = ""
     after: int = 0
+    address: int = 0
+    """Where it lies in the file."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -127,6 +125,7 @@ def plan(
     file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace
 ) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
+    from .hdf5 import address
     from .objects import datasets
     from .roles import Roles
 
@@ -147,6 +146,7 @@ def plan(
     for dataset in every:
         name = dataset.name.strip("/")
         parts[name] = _part(dataset, name, roles, named.get(name), bound, advice.get(name), args)
+        parts[name].address = address(dataset.id)
     return parts
 
 
@@ -257,30 +257,25 @@ def _fill_in(
 ) -> None:
     from h5py import h5t
 
-    from .copying import Copier, address, create_like, like
+    from .copying import Copier
+    from .creation import Anew, copy_user_block, create_like
+    from .hdf5 import address
     from .packed import unpack_attributes
     from .valid import keep_valid
 
     # An object may have several names; where it lies is one place.
-    places = {address(source[name]): part for name, part in parts.items()}
+    places = {part.address: part for part in parts.values()}
 
-    def properties(dataset: h5py.Dataset) -> Any:
+    def stored(dataset: h5py.h5d.DatasetID) -> Any:
         part = places.get(address(dataset))
         if part is None or part.how is None or part.chunk is None:
             return None
-        made = like(dataset, part.chunk)
-        if part.fill is not None:
-            made.set_fill_value(part.fill)
-        made.set_filter(FILTER_ID, flags=1, values=part.how.words)
-        return made
-
-    def kind(dataset: h5py.Dataset) -> Any:
-        part = places[address(dataset)]
-        return None if part.packing is None else h5t.py_create(part.packing.dtype)
+        kind = None if part.packing is None else h5t.py_create(part.packing.dtype)
+        return Anew(part.chunk, part.how.words, part.fill, kind)
 
     def values(old: h5py.Dataset, new: h5py.Dataset) -> None:
-        part = places[address(old)]
-        copy_values(old, new, done, part.packing)
+        part = places[address(old.id)]
+        copy_numbers(old, new, done, part.packing)
         if part.packing is not None:
             unpack_attributes(new, part.packing)
         if isinstance(part.how, Lossy):
@@ -291,31 +286,34 @@ def _fill_in(
         part.after = new.id.get_storage_size()
 
     with closing(create_like(source, path)) as target:
-        Copier(source, target, properties, values, kind).run()
+        copier = Copier(source, target, stored, values)
+        copier.run()
         if any(isinstance(p.how, Lossy) for p in parts.values()) and not args.no_provenance:
             _history(target, args)
         for part in parts.values():
             if part.how is None:
                 part.after = part.before
-    block = source.userblock_size
-    if block:
-        with open(args.input, "rb") as old, open(path, "r+b") as new:
-            new.write(old.read(block))
+    copy_user_block(source, path)
+    if dead := copier.references.dead:
+        where, attribute, _ = (*copier.empty, (b"a fill value", None, 0))[0]
+        first = f"{'' if attribute is None else f'the attribute {os.fsdecode(attribute)} of '}{os.fsdecode(where)}"
+        say(f"{dead} reference{'s' if dead > 1 else ''} of {args.input} led to no object of it, the first in {first}; "
+            f"empty in {args.output}", file=sys.stdout)
 
 
-def copy_values(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any], packed: Optional[Packing]) -> None:
-    """All values of a dataset, unpacked or not, box by box, each of whole chunks of both where memory allows."""
+def copy_numbers(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any], packed: Optional[Packing]) -> None:
+    """All values of a dataset that were written, unpacked or not, box by box."""
     from ..datasets import read, write
-    from .boxes import boxes, grown
+    from .copying import copy_box, stored_boxes
+    from .objects import is_of_numpy
     from .roles import why_unread
 
-    shape, chunk = new.shape, new.chunks
-    step = chunk
-    if old.chunks:
-        both = tuple(-(-max(a, b) // b) * b for a, b in zip(old.chunks, chunk))
-        step = both if math.prod(both) <= _MOST_VALUES else chunk
-    for box in boxes(shape, grown(step, shape, READ_VALUES)):
+    for box in stored_boxes(old.id, new.id):
         try:
+            if packed is None and not is_of_numpy(old):
+                copy_box(old.id, new.id, box, ())
+                done(math.prod(part.stop - part.start for part in box) * old.id.get_type().get_size())
+                continue
             array = read(old, selection=box)
         except OSError as why:
             raise Problem(f"{why_unread(old, why)}. Nothing was written") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, Optional
 
 import h5py
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..arrays import compress
 from ..filters import FILTER_ID
+from ..index import skipped_at_edges
 from .common import Problem
 from .objects import Chunks, filters_of
 
@@ -29,14 +29,15 @@ def lost_chunk(name: str, dataset: h5py.Dataset, origin: list[int], value: str, 
     return {"object": name, "chunk": origin, "values": f"[{box}]", "filled_with": value, "why": why}
 
 
-def put(dataset: h5py.Dataset, origin: Iterable[int], fill: Optional[float]) -> str:
+def put(dataset: h5py.Dataset, origin: list[int], fill: Optional[float]) -> str:
     """Replaces a chunk by one that holds the fill value; which, as text."""
     element, text = _element(dataset, fill)
     raw = np.frombuffer(element * math.prod(dataset.chunks), f"V{len(element)}").reshape(dataset.chunks)
     numbers = [f[0] for f in filters_of(dataset)]
-    # The filters that this chunk does without: all but ours.
-    mask = sum(1 << place for place, number in enumerate(numbers) if number != FILTER_ID)
-    stored = compress(raw) if FILTER_ID in numbers else raw.tobytes()
+    # The filters that this chunk does without: all but ours, and all where HDF5 stores chunks at the edges as they are.
+    used = FILTER_ID in numbers and not skipped_at_edges(dataset, np.array([origin]))[0]
+    mask = sum(1 << place for place, number in enumerate(numbers) if number != FILTER_ID or not used)
+    stored = compress(raw) if used else raw.tobytes()
     dataset.id.write_direct_chunk(tuple(int(o) for o in origin), stored, mask)
     return text
 

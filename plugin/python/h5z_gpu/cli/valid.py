@@ -13,10 +13,8 @@ from ..datasets import read
 from ..filters import Lossy
 from ..ranges import Ranges
 from ..unpacking import Packing
-from .boxes import boxes, grown
+from .copying import stored_boxes
 from .roles import NETCDF_FILL
-
-_READ_VALUES = 8 << 20
 
 
 def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[np.ndarray],
@@ -40,7 +38,7 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
     missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
     ranges = Ranges(new.attrs, new.dtype, how, missing, fill)
     if ranges:
-        for box in boxes(new.shape, grown(new.chunks, new.shape, _READ_VALUES)):
+        for box in stored_boxes(old.id, new.id):
             values = read(old, selection=box)
             ranges.look(new, packing.values(values) if packing else values, box)
     return ranges.said()
