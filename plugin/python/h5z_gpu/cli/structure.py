@@ -20,7 +20,7 @@ links, cycles and shared types lead to the same object in both files, or the wal
     references   wherever they lie, by the object that they lead to and the elements that they select; looked at when
                  the table is complete. A reference that leads nowhere may be any other that does
 
-What `allowed.py` allows does not count; values with a bound go to `compare.compare`. Not compared: times of objects,
+What `allowed.py` allows does not count, and values with a bound are left to `compare.py`. Not compared: times of objects,
 places in the file, contents of external files and of sources of virtual datasets, and gaps inside of compounds where
 stored chunks are not compared as they are.
 """
@@ -39,15 +39,12 @@ from h5py._objects import phil
 
 from . import hdf5_calls
 from .allowed import NOTHING, Allowed, Given, allowed
-from .common import Problem
-from .compare import compare
-from .creation import DECLARED, fill_state, fills_differ, of_datasets, of_files, of_groups
+from .common import Problem, open_file
+from .properties import DECLARED, fill_state, fills_differ, of_datasets, of_files, of_groups
 from .elements import Layout, differing, elements, layout_of, shown_bytes
 from .hdf5_calls import about, call, filters
 from .leads import Table
-from .sources import of_dataset
 from .stored import Pair, Values, stores_nothing
-from .verify_text import verdict
 
 HISTORY = b"history"
 _UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
@@ -75,6 +72,8 @@ class Structure:
         """Sentences on what differs and may not, each with a path first."""
         self.unread: list[str] = []
         """Sentences on what could not be compared."""
+        self.judged: list[tuple[h5py.Dataset, h5py.Dataset]] = []
+        """Datasets whose values have a bound: they are not compared here, but all else of them is."""
         self._table = Table(a, b)
         self._later: list[tuple[bytes, Callable[[], None]]] = []
         """What needs all of the table."""
@@ -321,9 +320,7 @@ class Structure:
                 self._note(path, said)
                 return
         if free.judged:
-            result = compare(of_dataset(h5py.Dataset(pair.old)), of_dataset(h5py.Dataset(pair.new)), free.given)
-            if not result.held:
-                self._note(path, verdict(result))
+            self.judged.append((h5py.Dataset(pair.old), h5py.Dataset(pair.new)))
             return
         said = self._stored.elements(pair, kind, layout, self._table, free.storage and not same_fill)
         if said is not None:
@@ -382,6 +379,15 @@ def _characters(attribute: h5a.AttrID) -> bytes:
             elif at := int(row.view(f"u{len(row)}")[0]):
                 found.append(ctypes.string_at(at))
     return b"\n".join(found)
+
+
+def differences(a: str, b: str, given: Optional[Given] = None, values: bool = True) -> tuple[list[str], list[str]]:
+    """Sentences on what two files differ in, but for values that have a bound, and on what could not be compared."""
+    with open_file(a, rdcc_nbytes=0) as first, open_file(b, rdcc_nbytes=0) as second:
+        found = Structure(first, second, given, values)
+        found.run()
+        found.judged.clear()
+        return found.differences, found.unread
 
 
 def _same_chunks(pair: Pair) -> bool:
