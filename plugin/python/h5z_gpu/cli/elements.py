@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Protocol
 
 import numpy as np
-from h5py import h5s, h5t
+from h5py import h5d, h5s, h5t
 
+from .boxes import Box
 from .hdf5_calls import call, has
 
 OBJECT, REGION, REFERENCE, TEXT, SEQUENCE = "object", "region", "reference", "text", "sequence"
@@ -71,6 +72,25 @@ class Leads(Protocol):
         """Whether two references H5R_ref_t, uint8 (64,), lead to the same."""
 
 
+def types_equal(x: h5t.TypeID, y: h5t.TypeID) -> bool:
+    """Whether two types of two files are the same. HDF5 itself does not look at the character set of texts of any
+    length."""
+    if not call("H5Tequal", x.id, y.id):
+        return False
+    return isinstance(x, (h5t.TypeIntegerID, h5t.TypeFloatID)) or _charsets(x) == _charsets(y)
+
+
+def _charsets(kind: h5t.TypeID) -> list[tuple[int, int]]:
+    """Character set and padding of each text of any length in a type."""
+    if isinstance(kind, h5t.TypeCompoundID):
+        return [each for k in range(kind.get_nmembers()) for each in _charsets(kind.get_member_type(k))]
+    if isinstance(kind, (h5t.TypeArrayID, h5t.TypeVlenID)):
+        return _charsets(kind.get_super())
+    if isinstance(kind, h5t.TypeStringID) and kind.is_variable_str():
+        return [(kind.get_cset(), kind.get_strpad())]
+    return []
+
+
 def layout_of(kind: h5t.TypeID) -> Layout:
     """The layout of an element of a type of HDF5 in memory."""
     size = kind.get_size()
@@ -113,6 +133,19 @@ def elements(read: Callable[[int, int], Any], kind: h5t.TypeID, layout: Layout, 
         if layout.outside:
             space = h5s.create_simple((count,))
             call("H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim", memory.id, space.id, 0, rows.ctypes.data)
+
+
+def box_reader(dataset: h5d.DatasetID, box: Box) -> Callable[[int, int], int]:
+    """What reads a box of a dataset, for `elements`."""
+
+    def read(kind: int, at: int) -> int:
+        there = dataset.get_space()
+        if box:
+            there.select_hyperslab(tuple(s.start for s in box), tuple(s.stop - s.start for s in box))
+        here = h5s.create_simple((there.get_select_npoints(),))
+        return call("H5Dread", dataset.id, kind, here.id, there.id, 0, at)
+
+    return read
 
 
 def differing(layout: Layout, x: np.ndarray, y: np.ndarray, leads: Leads) -> np.ndarray:

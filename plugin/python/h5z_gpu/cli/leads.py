@@ -16,6 +16,20 @@ _REGION = 1  # H5R_DATASET_REGION
 _REGION2, _ATTRIBUTE = 3, 4  # H5R_DATASET_REGION2, H5R_ATTR
 
 
+class Filled:
+    """References of files whose objects nobody has paired: both lead somewhere, or neither does."""
+
+    def objects(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Where one of two addresses of objects is empty."""
+        return np.asarray((x == 0) != (y == 0))
+
+    def regions(self, x: np.ndarray, y: np.ndarray) -> bool:
+        """Whether both are empty, or neither."""
+        return bool(x.any() == y.any())
+
+    references = regions
+
+
 class Table:
     """Addresses of the objects of two files, old and new, in pairs."""
 

@@ -8,17 +8,16 @@ import itertools
 import math
 import os
 from collections.abc import Iterator
-from typing import Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p, h5s, h5t
+from h5py import h5d, h5p, h5t
 
 from ..index import ChunkList, chunk_list
 from .boxes import Box, boxes, count, cut, grown
 from .common import pread, refuse_absurd
-from .elements import Layout, Leads, differing, elements, shown_bytes
-from .hdf5_calls import call
+from .elements import Layout, Leads, box_reader, differing, elements, shown_bytes
 
 _READ_BYTES = 8 << 20
 """Bytes of each file that are read at a time, unless a chunk has more."""
@@ -31,6 +30,21 @@ class Pair(NamedTuple):
     new: h5d.DatasetID
     before: h5p.PropDCID
     after: h5p.PropDCID
+
+    @classmethod
+    def of(cls, old: h5d.DatasetID, new: h5d.DatasetID) -> Pair:
+        """Two datasets."""
+        return cls(old, new, old.get_create_plist(), new.get_create_plist())
+
+    @property
+    def elsewhere(self) -> list[bool]:
+        """Of each, whether its values lie in other files or datasets."""
+        return [p.get_layout() == h5d.VIRTUAL or p.get_external_count() > 0 for p in self[2:]]
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether no value of either was ever written: each is the fill value."""
+        return not any(self.elsewhere) and all(map(stores_nothing, self[:2]))
 
 
 class Values:
@@ -84,21 +98,21 @@ class Values:
 
         every : whether what neither file has stored is read, too.
         """
-        shape = pair.old.shape
-        for box in self._boxes(pair, shape, layout, every):
-            start, extents = tuple(s.start for s in box), tuple(s.stop - s.start for s in box)
+        for box in self.boxes(pair, layout, every):
+            extents = tuple(s.stop - s.start for s in box)
             n = math.prod(extents)
-            with elements(_reader(pair.old, start, extents), kind, layout, n) as x, \
-                    elements(_reader(pair.new, start, extents), kind, layout, n) as y:  # fmt: skip
+            with elements(box_reader(pair.old, box), kind, layout, n) as x, \
+                    elements(box_reader(pair.new, box), kind, layout, n) as y:  # fmt: skip
                 wrong = differing(layout, x, y, leads)
                 if wrong.any():
                     k = int(np.argmax(wrong))
-                    at = [int(i) + s for i, s in zip(np.unravel_index(k, extents), start)] if shape else []
+                    at = [int(i) + s.start for i, s in zip(np.unravel_index(k, extents), box)] if extents else []
                     return f"value at {at}: {shown_bytes(x[k], y[k], layout)}"
         return None
 
-    def _boxes(self, pair: Pair, shape: tuple[int, ...], layout: Layout, every: bool) -> Iterator[Box]:
-        """Boxes that cover what is to be read."""
+    def boxes(self, pair: Pair, layout: Layout, every: bool) -> Iterator[Box]:
+        """Boxes that cover what either file has stored; where `every`, all of both."""
+        shape = pair.old.shape
         both = [p.get_chunk() if p.get_layout() == h5d.CHUNKED else None for p in pair[2:]]
         values = max(1, _READ_BYTES // layout.size)
         if not shape or both == [None, None]:
@@ -143,15 +157,3 @@ def stores_nothing(dataset: h5d.DatasetID) -> bool:
 
 def _sorted(found: ChunkList) -> ChunkList:
     return found.rows(np.lexsort(found.origins.T[::-1])) if len(found.at) else found
-
-
-def _reader(dataset: h5d.DatasetID, start: tuple[int, ...], extents: tuple[int, ...]) -> Callable[[int, int], int]:
-    """What reads a box of a dataset, for `elements`."""
-
-    def read(kind: int, at: int) -> int:
-        here, there = h5s.create_simple((math.prod(extents),)), dataset.get_space()
-        if start:
-            there.select_hyperslab(start, extents)
-        return call("H5Dread", dataset.id, kind, here.id, there.id, 0, at)
-
-    return read

@@ -40,11 +40,11 @@ from h5py._objects import phil
 from . import hdf5_calls
 from .allowed import NOTHING, Allowed, Given, allowed
 from .common import Problem, open_file
-from .properties import DECLARED, fill_state, fills_differ, of_datasets, of_files, of_groups
-from .elements import Layout, differing, elements, layout_of, shown_bytes
+from .properties import DECLARED, fill_state, of_datasets, of_files, of_groups, same_fill
+from .elements import Layout, differing, elements, layout_of, shown_bytes, types_equal
 from .hdf5_calls import about, call, filters
 from .leads import Table
-from .stored import Pair, Values, stores_nothing
+from .stored import Pair, Values
 
 HISTORY = b"history"
 _UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
@@ -120,22 +120,22 @@ class Structure:
         """Compares the links of a group; names of those that are hard in both files."""
         x, ordered = _links_of(old)
         y, _ = _links_of(new)
-        if x == y:
+        if list(x.items()) == list(y.items()):
             if all(kind == h5l.TYPE_HARD for kind, _ in x.values()):
                 return list(x)
         else:
             self._names(path or b"/", "link", list(x), list(y), ordered)
         hard = []
-        for name in x.keys() & y.keys() if len(x) != len(y) else [n for n in x if n in y]:
+        for name in [n for n in x if n in y]:
             here, (kind, charset), (other, its) = path + b"/" + name, x[name], y[name]
             if kind != other:
                 self._say(here, "kind of link", _LINKS.get(kind, kind), _LINKS.get(other, other))
             elif kind == h5l.TYPE_HARD:
                 hard.append(name)
             else:
-                values = hdf5_calls.link_value(old, name, kind), hdf5_calls.link_value(new, name, kind)
-                if values[0] != values[1]:
-                    self._say(here, f"what the {_LINKS.get(kind, 'user-defined')} link says", *values)
+                was, became = (hdf5_calls.link_value(g, name, kind).rstrip(b"\0") for g in (old, new))
+                if was != became:
+                    self._say(here, f"what the {_LINKS.get(kind, 'user-defined')} link says", was, became)
             if charset != its:
                 self._say(here, "character set of the link's name", _CHARSETS.get(charset), _CHARSETS.get(its))
         return hard
@@ -190,7 +190,7 @@ class Structure:
     # --- types, extents, attributes
 
     def _named_type(self, old: h5t.TypeID, new: h5t.TypeID, path: bytes) -> None:
-        if not call("H5Tequal", old.id, new.id):
+        if not types_equal(old, new):
             self._say(path, "type", _type_text(old), _type_text(new))
         orders = [_type_properties(t).get_attr_creation_order() for t in (old, new)]
         if orders[0] != orders[1]:
@@ -198,7 +198,7 @@ class Structure:
 
     def _type(self, old: h5t.TypeID, new: h5t.TypeID, path: bytes) -> bool:
         """Compares the types of datasets or attributes; whether they are equal."""
-        equal = bool(call("H5Tequal", old.id, new.id))
+        equal = types_equal(old, new)
         named = old.committed(), new.committed()
         if not equal:
             self._say(path, "type", _type_text(old), _type_text(new))
@@ -271,7 +271,7 @@ class Structure:
 
     def _dataset(self, old: h5d.DatasetID, new: h5d.DatasetID, path: bytes) -> Allowed:
         """Compares two datasets; what may differ."""
-        pair = Pair(old, new, old.get_create_plist(), new.get_create_plist())
+        pair = Pair.of(old, new)
         kind, its_kind = old.get_type(), new.get_type()
         numbers = [pair.after.get_filter(k)[0] for k in range(pair.after.get_nfilters())]
         free = allowed(old, new, numbers, self.given)
@@ -283,18 +283,11 @@ class Structure:
         layout = layout_of(kind)
         for each in of_datasets(pair.before, pair.after, free.storage):
             self._say(path, *each)
-        states = fill_state(pair.before), fill_state(pair.after)
-        if states[0] != states[1] and not free.unpacked and not (free.storage and states[1] == DECLARED):
-            self._say(path, "fill value", *states)
 
         def look() -> None:
-            same_fill = states[0] == states[1]
-            if states == (DECLARED, DECLARED) and not free.unpacked:
-                same_fill = not fills_differ(pair.before, pair.after, kind, layout, self._table)
-                if not same_fill:
-                    self._note(path, "fill value: its bytes are others in COMPRESSED")
+            same = free.unpacked or self._fill(pair, path, kind, layout, free)
             if self.values:
-                self._values(pair, path, kind, layout, free, same_fill)
+                self._values(pair, path, kind, layout, free, same)
 
         if layout.refers:
             self._later.append((path, look))
@@ -302,15 +295,26 @@ class Structure:
             look()
         return free
 
-    def _values(self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed, same_fill: bool
-                ) -> None:  # fmt: skip
-        layouts = pair.before.get_layout(), pair.after.get_layout()
-        elsewhere = [k == h5d.VIRTUAL or p.get_external_count() > 0 for k, p in zip(layouts, pair[2:])]
-        if not pair.old.get_space().get_simple_extent_npoints() or all(elsewhere):
+    def _fill(self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed) -> bool:
+        """Compares fill values; whether they are the same."""
+        states = fill_state(pair.before), fill_state(pair.after)
+        if states[0] != states[1]:
+            if not (free.storage and states[1] == DECLARED):
+                self._say(path, "fill value", *states)
+            return False
+        if same_fill(pair.before, pair.after, kind, layout, self._table):
+            return True
+        self._note(path, "fill value: its bytes are others in COMPRESSED")
+        return False
+
+    def _values(
+        self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed, same_fill: bool
+    ) -> None:
+        if not pair.old.get_space().get_simple_extent_npoints() or all(pair.elsewhere):
             return
-        if same_fill and not free.unpacked and not any(elsewhere) and all(map(stores_nothing, pair[:2])):
+        if same_fill and not free.unpacked and pair.unwritten:
             return
-        if layouts == (h5d.CHUNKED, h5d.CHUNKED) and _same_chunks(pair):
+        if _same_chunks(pair):
             said, lists = self._stored.chunks(pair, not layout.parts)
             if said is None and lists is not None and not layout.parts:
                 said = self._stored.bytes_of_chunks(lists)
@@ -391,6 +395,9 @@ def differences(a: str, b: str, given: Optional[Given] = None, values: bool = Tr
 
 
 def _same_chunks(pair: Pair) -> bool:
+    """Whether both datasets have chunks, of the same shape and with the same filters."""
+    if any(p.get_layout() != h5d.CHUNKED for p in pair[2:]):
+        return False
     return all(ask(pair.before) == ask(pair.after) for ask in (lambda p: p.get_chunk(), filters))
 
 
