@@ -3,7 +3,8 @@
 
 import pytest
 from cli import many
-from structure_cases import CASES, make
+from structure_cases import CASES
+from structure_files import make
 
 
 @pytest.fixture(scope="module")

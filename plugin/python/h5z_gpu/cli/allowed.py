@@ -2,7 +2,8 @@
 """What of a file's structure a compressed copy may change, as its own filters and the user's bounds say.
 
 A dataset that has the filter of this package, or for which the user names a bound:
-    its layout, chunks, filters and the time of their allocation; and a fill value, where the original declares none
+    its layout, chunks, filters and the time of their allocation; and a fill value, where the original declares none but
+    netCDF's default
     its values, within the bound; where there is none, every bit stays
 A dataset with this filter and a bound:
     attributes lossy_compression*, which say what was lost
@@ -18,13 +19,15 @@ from dataclasses import dataclass
 from typing import Callable, Optional
 
 import h5py
-from h5py import h5d, h5i, h5t
+import numpy as np
+from h5py import h5d, h5i, h5p, h5t
 
 from .. import provenance
 from ..filters import FILTER_ID
 from ..unpacking import PACKED
 from .packed import packing
 from .promise import promise_of
+from .roles import NETCDF_FILL
 
 Given = Callable[[str], Optional[tuple[str, float]]]
 """The bound that the user names for a dataset, or None."""
@@ -55,13 +58,25 @@ NOTHING = Allowed()
 
 def allowed(old: h5d.DatasetID, new: h5d.DatasetID, filters: list[int], given: Optional[Given]) -> Allowed:
     """What may differ between a dataset and its copy, which has filters of these numbers."""
-    bound, kind = given and given((h5i.get_name(old) or b"").decode(errors="surrogateescape").strip("/")), new.get_type()
+    name = h5i.get_name(old) or b""
+    bound, kind = given and given(name.decode(errors="surrogateescape").strip("/")), new.get_type()
     ours, floats = FILTER_ID in filters, isinstance(kind, h5t.TypeFloatID)
     unpacked = floats and isinstance(old.get_type(), h5t.TypeIntegerID) and _unpacked(old, new)
     judged = floats and kind.get_size() in (2, 4, 8) and (bound is not None or (ours and _loses(new)))
     if not (ours or judged or unpacked):
         return NOTHING
     return Allowed(True, judged or unpacked, unpacked, ours and judged, bound if floats else None)
+
+
+def declares_no_fill(properties: h5p.PropDCID, kind: h5t.TypeID) -> bool:
+    """Whether a dataset has no fill value of its own: `repack` may take that of its attributes."""
+    if properties.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+        return True
+    if not isinstance(kind, h5t.TypeFloatID):
+        return False
+    value = np.zeros((), kind.dtype)
+    properties.get_fill_value(value)
+    return bool(value == np.asarray(NETCDF_FILL, kind.dtype))
 
 
 def _loses(new: h5d.DatasetID) -> bool:

@@ -277,10 +277,10 @@ def _elements(a: Source, b: Source, kind: Any, result: Result, done: Callable[[i
             differs = differing(layout, x, y, Filled())
             n = int(np.count_nonzero(differs))
             if n and result.first is None:
-                at = np.unravel_index(int(np.argmax(differs)), tuple(s.stop - s.start for s in box)) if box else ()
+                row = int(np.argmax(differs))
+                at = np.unravel_index(row, tuple(s.stop - s.start for s in box)) if box else ()
                 index = tuple(int(k + s.start) for k, s in zip(at, box))
-                rows = (v[int(np.argmax(differs))] for v in (x, y))
-                result.first = Found(index, *(_element(s, index, v) for s, v in zip((a, b), rows)), math.nan)
+                result.first = Found(index, _element(a, index, x[row]), _element(b, index, y[row]), math.nan)
             result.broken += n
             done(x.nbytes)
 

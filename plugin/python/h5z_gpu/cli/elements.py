@@ -95,15 +95,15 @@ def layout_of(kind: h5t.TypeID) -> Layout:
     """The layout of an element of a type of HDF5 in memory."""
     size = kind.get_size()
     if isinstance(kind, h5t.TypeCompoundID):
-        plain, parts = np.zeros(size, bool), []
+        plain, parts = np.zeros(size, bool), list[tuple[int, str, Optional[Layout]]]()
         for k in range(kind.get_nmembers()):
             at, member = kind.get_member_offset(k), layout_of(kind.get_member_type(k))
             plain[at : at + member.size] = True if member.plain is None else member.plain
-            parts += [(at + start, *rest) for start, *rest in member.parts]
+            parts += [(at + start, part, inner) for start, part, inner in member.parts]
         return Layout(size, None if plain.all() else plain, tuple(parts))
     if isinstance(kind, h5t.TypeArrayID):
         one, count = layout_of(kind.get_super()), math.prod(kind.get_array_dims())
-        repeated = tuple((k * one.size + start, *rest) for k in range(count) for start, *rest in one.parts)
+        repeated = tuple((k * one.size + start, part, inner) for k in range(count) for start, part, inner in one.parts)
         return Layout(size, None if one.plain is None else np.tile(one.plain, count), repeated)
     if isinstance(kind, h5t.TypeVlenID):
         return Layout(size, np.zeros(size, bool), ((0, SEQUENCE, layout_of(kind.get_super())),))
@@ -189,8 +189,7 @@ def _sequences(inner: Layout, x: np.ndarray, y: np.ndarray, leads: Leads) -> np.
             return n != m
         if simple:
             return read(p, n * size) != read(q, n * size)
-        u, v = (np.frombuffer((ctypes.c_uint8 * (n * size)).from_address(at), np.uint8).reshape(n, size)
-                for at in (p, q))  # fmt: skip
+        u, v = (np.ctypeslib.as_array((ctypes.c_uint8 * (n * size)).from_address(at)).reshape(n, size) for at in (p, q))
         return bool(differing(inner, u, v, leads).any())
 
     pairs = zip(_pointers(x), _pointers(y))

@@ -110,7 +110,7 @@ def _why(name: str) -> str:
     return said[0] if said and said[0] else f"{name} failed"
 
 
-# --- objects -----------------------------------------------------------------------------------------------------------
+# --- objects ---------------------------------------------------------------------------------------------------------
 
 
 class _Info(ctypes.Structure):
@@ -155,7 +155,7 @@ def comment(item: Any) -> bytes:
     return text.value
 
 
-# --- properties --------------------------------------------------------------------------------------------------------
+# --- properties ------------------------------------------------------------------------------------------------------
 
 
 def numbers(name: str, item: Any, *kinds: Any) -> tuple[int, ...]:
@@ -174,7 +174,8 @@ def filters(properties: Any) -> list[tuple[int, int, tuple[int, ...]]]:
     words = (c_uint * _WORDS)()
     for k in range(call("H5Pget_nfilters", properties.id)):
         flags, count = c_uint(0), c_size_t(_WORDS)
-        number = call("H5Pget_filter2", properties.id, k, ctypes.byref(flags), ctypes.byref(count), words, 0, None, None)
+        places = ctypes.byref(flags), ctypes.byref(count), words
+        number = call("H5Pget_filter2", properties.id, k, *places, 0, None, None)
         found.append((number, flags.value, (*words[: count.value],)))
     return found
 
@@ -188,7 +189,7 @@ def encoded(properties: Any) -> bytes:
     return text.raw[: length.value]
 
 
-# --- links of a user's own class ---------------------------------------------------------------------------------------
+# --- links of a user's own class -------------------------------------------------------------------------------------
 
 
 class _LinkClass(ctypes.Structure):
@@ -202,16 +203,14 @@ _Traverse = ctypes.CFUNCTYPE(_id, c_char_p, _id, c_void_p, c_size_t, _id, _id)
 _Query = ctypes.CFUNCTYPE(c_ssize_t, c_char_p, c_void_p, c_size_t, c_void_p, c_size_t)
 
 
-@_Traverse
-def _refuse(*_: Any) -> int:
-    return -1
-
-
-@_Query
 def _hand_out(_: Any, data: int, length: int, out: int, room: int) -> int:
     if out:
         ctypes.memmove(out, data, min(length, room))
     return length
+
+
+_refuse = _Traverse(lambda *_: -1)
+_query = _Query(_hand_out)
 
 
 def link_value(group: Any, name: bytes, kind: int) -> bytes:
@@ -220,7 +219,7 @@ def link_value(group: Any, name: bytes, kind: int) -> bytes:
     ours = kind > h5py.h5l.TYPE_EXTERNAL and call("H5Lis_registered", kind) == 0
     if ours:
         described = _LinkClass(1, kind, b"", None, None, None, ctypes.cast(_refuse, c_void_p), None,
-                               ctypes.cast(_hand_out, c_void_p))  # fmt: skip
+                               ctypes.cast(_query, c_void_p))  # fmt: skip
         call("H5Lregister", ctypes.byref(described))
     try:
         length = group.links.get_info(name).u

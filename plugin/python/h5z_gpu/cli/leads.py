@@ -56,11 +56,11 @@ class Table:
 
     def regions(self, x: np.ndarray, y: np.ndarray) -> bool:
         """Whether two references to regions, uint8 (12,), select the same elements of the same dataset."""
-        return self._region(x, self.a, self.to) == self._region(y, self.b, None)
+        return bool(self._region(x, self.a, self.to) == self._region(y, self.b, None))
 
     def references(self, x: np.ndarray, y: np.ndarray) -> bool:
         """Whether two references H5R_ref_t, uint8 (64,), lead to the same."""
-        return self._reference(x, self.to) == self._reference(y, None)
+        return bool(self._reference(x, self.to) == self._reference(y, None))
 
     def _region(self, row: np.ndarray, file: h5py.File, to: Optional[dict[int, int]]) -> Any:
         row = np.ascontiguousarray(row)

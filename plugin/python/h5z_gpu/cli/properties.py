@@ -17,8 +17,8 @@ Said = list[tuple[str, Any, Any]]
 _LAYOUTS = {h5d.COMPACT: "compact", h5d.CONTIGUOUS: "contiguous", h5d.CHUNKED: "chunked", h5d.VIRTUAL: "virtual"}
 _FILL = {h5d.FILL_VALUE_UNDEFINED: "undefined", h5d.FILL_VALUE_DEFAULT: "the default",
          h5d.FILL_VALUE_USER_DEFINED: "declared"}  # fmt: skip
-_ALLOC = {h5d.ALLOC_TIME_DEFAULT: "default", h5d.ALLOC_TIME_EARLY: "early", h5d.ALLOC_TIME_INCR: "as chunks are written",
-          h5d.ALLOC_TIME_LATE: "late"}  # fmt: skip
+_ALLOC = {h5d.ALLOC_TIME_DEFAULT: "default", h5d.ALLOC_TIME_EARLY: "early", h5d.ALLOC_TIME_LATE: "late",
+          h5d.ALLOC_TIME_INCR: "as chunks are written"}  # fmt: skip
 _FILL_TIME = {h5d.FILL_TIME_ALLOC: "at allocation", h5d.FILL_TIME_NEVER: "never", h5d.FILL_TIME_IFSET: "if set"}
 
 

@@ -24,7 +24,7 @@ _LOSSY = {
     32023: "Granular BitRound",
     6: "scale-offset",
 }
-_NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
+NETCDF_FILL = 9.969209968386869e36  # NC_FILL_FLOAT and NC_FILL_DOUBLE
 SMALL = 64 << 10
 """Integers of fewer bytes are not worth chunks."""
 SUITABLE = range(1 << 20, (16 << 20) + 1)
@@ -154,7 +154,7 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
                 found.append(np.asarray(value, dataset.dtype))
     if not found:
         return None, None
-    default = np.asarray(_NETCDF_FILL, dataset.dtype).tobytes()
+    default = np.asarray(NETCDF_FILL, dataset.dtype).tobytes()
     if len(found) > 1 and found[0].tobytes() == default and not by_range:
         found = found[1:]
     first, others = found[0], [v for v in found[1:] if v.tobytes() != found[0].tobytes() and not np.isnan(v)]

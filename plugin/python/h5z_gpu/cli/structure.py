@@ -9,8 +9,8 @@ links, cycles and shared types lead to the same object in both files, or the wal
     links        names, order, kind, character set; the bytes of soft, external and user-defined ones
     objects      group, dataset or named type; version of the header, number of hard links, comment
     groups       what they track, and how they store links and attributes
-    types        equal for HDF5 (byte order, padding, character set, names and places of members, tags); named or not,
-                 and by which name
+    types        equal for HDF5 (byte order, padding, character set, names and places of members, tags);
+                 named or not, and by which name
     extents      kind, lengths, longest lengths
     datasets     layout, chunks, filters, external files, sources of virtual ones; when space is allocated and filled
     fill values  undefined, default or declared; their bytes
@@ -20,8 +20,8 @@ links, cycles and shared types lead to the same object in both files, or the wal
     references   wherever they lie, by the object that they lead to and the elements that they select; looked at when
                  the table is complete. A reference that leads nowhere may be any other that does
 
-What `allowed.py` allows does not count, and values with a bound are left to `compare.py`. Not compared: times of objects,
-places in the file, contents of external files and of sources of virtual datasets, and gaps inside of compounds where
+What `allowed.py` allows does not count, and values with a bound are left to `compare.py`. Not compared: times of
+objects, places in the file, contents of external files and of sources of virtual datasets, and gaps inside of compounds where
 stored chunks are not compared as they are.
 """
 
@@ -38,7 +38,7 @@ from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5t
 from h5py._objects import phil
 
 from . import hdf5_calls
-from .allowed import NOTHING, Allowed, Given, allowed
+from .allowed import NOTHING, Allowed, Given, allowed, declares_no_fill
 from .common import Problem, open_file
 from .properties import DECLARED, fill_state, of_datasets, of_files, of_groups, same_fill
 from .elements import Layout, differing, elements, layout_of, shown_bytes, types_equal
@@ -98,7 +98,7 @@ class Structure:
     def _note(self, path: bytes, sentence: str) -> None:
         self.differences.append(f"{_text(path)}: {sentence}")
 
-    def _try(self, path: bytes, look: Callable[[], None]) -> None:
+    def _try(self, path: bytes, look: Callable[[], Any]) -> None:
         try:
             look()
         except (*_UNREADABLE, Problem) as why:
@@ -297,14 +297,15 @@ class Structure:
 
     def _fill(self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed) -> bool:
         """Compares fill values; whether they are the same."""
-        states = fill_state(pair.before), fill_state(pair.after)
-        if states[0] != states[1]:
-            if not (free.storage and states[1] == DECLARED):
-                self._say(path, "fill value", *states)
-            return False
         if same_fill(pair.before, pair.after, kind, layout, self._table):
             return True
-        self._note(path, "fill value: its bytes are others in COMPRESSED")
+        states = fill_state(pair.before), fill_state(pair.after)
+        if free.storage and states[1] == DECLARED and declares_no_fill(pair.before, kind):
+            return False
+        if states[0] != states[1]:
+            self._say(path, "fill value", *states)
+        else:
+            self._note(path, "fill value: its bytes are others in COMPRESSED")
         return False
 
     def _values(
@@ -331,7 +332,7 @@ class Structure:
             self._note(path, said)
 
 
-# --- what HDF5 answers -------------------------------------------------------------------------------------------------
+# --- what HDF5 answers -----------------------------------------------------------------------------------------------
 
 
 def _links_of(group: h5g.GroupID) -> tuple[dict[bytes, tuple[int, int]], bool]:
@@ -401,7 +402,7 @@ def _same_chunks(pair: Pair) -> bool:
     return all(ask(pair.before) == ask(pair.after) for ask in (lambda p: p.get_chunk(), filters))
 
 
-# --- in words ----------------------------------------------------------------------------------------------------------
+# --- in words --------------------------------------------------------------------------------------------------------
 
 
 def _text(name: bytes) -> str:

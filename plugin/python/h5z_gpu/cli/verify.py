@@ -15,7 +15,7 @@ Besides values, whatever HDF5 can say of both files is compared: names, order an
 extents, fill values, creation properties, comments, what references lead to. A line says how much differs; --structure
 lists it and judges it, too: then COMPRESSED has to be the copy of ORIGINAL, byte by byte in what is stored, in all but
 what was asked. Asked are, of a dataset with the filter or a bound on the command line, chunks, filters and layout, and
-a fill value where ORIGINAL has none; of one that lost bits, attributes lossy_compression*, and a line in front of the
+a fill value where ORIGINAL has none but netCDF's default; of one that lost bits, attributes lossy_compression*, and a line in front of the
 file's `history`; of packed integers that are floating-point numbers in COMPRESSED, their type and the attributes in
 packed units. `repack --verify` judges its copy so.
 
