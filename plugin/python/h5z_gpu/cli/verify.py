@@ -12,12 +12,14 @@ dataset that has grown since what ORIGINAL has.
     h5z-gpu verify field.npy out.h5 --dataset v
 
 Besides values, whatever HDF5 can say of both files is compared: names, order and kinds of links, attributes, types,
-extents, fill values, creation properties, comments, what references lead to. A line says how much differs; --structure
-lists it and judges it, too: then COMPRESSED has to be the copy of ORIGINAL, byte by byte in what is stored, in all but
-what was asked. Asked are, of a dataset with the filter or a bound on the command line, chunks, filters and layout, and
-a fill value where ORIGINAL has none but netCDF's default; of one that lost bits, attributes lossy_compression*, and a line in front of the
-file's `history`; of packed integers that are floating-point numbers in COMPRESSED, their type and the attributes in
-packed units. `repack --verify` judges its copy so.
+extents, fill values, creation properties, comments, what references lead to. A line says how much differs. --structure
+lists it and judges it, too: COMPRESSED has to be the copy of ORIGINAL, byte by byte in what is stored, but for what was
+asked. `repack --verify` judges its copy so. Asked are:
+
+  of a dataset with the filter, or a bound on the command line: chunks, filters and layout, and a fill value where
+    ORIGINAL has none but netCDF's default
+  of one that lost bits by the filter: attributes lossy_compression*, and text in front of the file's `history`
+  of packed integers that are floating-point numbers in COMPRESSED: their type, and attributes in packed units
 
     h5z-gpu verify in.h5 copy.h5 --structure
 
