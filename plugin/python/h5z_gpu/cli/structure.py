@@ -21,8 +21,8 @@ links, cycles and shared types lead to the same object in both files, or the wal
                  the table is complete. A reference that leads nowhere may be any other that does
 
 What `allowed.py` allows does not count, and values with a bound are left to `compare.py`. Not compared: times of
-objects, places in the file, contents of external files and of sources of virtual datasets, and gaps inside of compounds where
-stored chunks are not compared as they are.
+objects, places in the file, contents of external files and of sources of virtual datasets, and gaps inside of compounds
+where stored chunks are not compared as they are.
 """
 
 from __future__ import annotations
