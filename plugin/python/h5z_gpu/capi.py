@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The C interface of libh5zgpu.so for ctypes: `h5z_gpu.h`, and what the package calls of HDF5 and netCDF.
 
-Types of C functions stand here and nowhere else. `declare` gives them to a library once, where it is loaded; from then
+Types of C functions stand here, but those of HDF5 that `verify` alone calls (cli/hdf5_calls.py). `declare` gives them to a library once, where it is loaded; from then
 on ctypes converts Python's numbers by itself and refuses what is no number. tests/hosts/test_capi.py compares this file
 with the header.
 
