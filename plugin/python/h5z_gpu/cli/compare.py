@@ -19,7 +19,7 @@ from .judge import Judged, judge, native, words_of
 from .leads import Filled
 from .matching import common_part, matched, promise_as_read
 from .promise import Promise, promise_of
-from .properties import same_fill
+from .properties import DECLARED, fill_state, same_fill
 from .sources import Source
 from .stored import Pair
 
@@ -131,8 +131,7 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
     result.values = math.prod(a.shape)
     result.raw = result.values * a.dtype.itemsize
     kind = None if as_read else _same_type(a, b)
-    if kind is not None and whole and _unwritten(a, b, kind):
-        notes.append("never written: all of both is the fill value, which is the same")
+    if kind is not None and whole and _unwritten(a, b, kind, result):
         return result
     refuse_absurd(a.name, result.raw)
     if b.dataset is not None and b.dataset.chunks and whole:
@@ -156,10 +155,20 @@ def _same_type(a: Source, b: Source) -> Any:
     return kinds[0] if kinds[0].equal(kinds[1]) else None
 
 
-def _unwritten(a: Source, b: Source, kind: Any) -> bool:
-    """Whether neither dataset was ever written, and both have the same fill value."""
+def _unwritten(a: Source, b: Source, kind: Any, result: Result) -> bool:
+    """Judges two datasets of which nothing was ever written by their fill values. False where that says too little."""
     pair = Pair.of(a.dataset.id, b.dataset.id)
-    return pair.unwritten and same_fill(pair.before, pair.after, kind, layout_of(kind), Filled())
+    if not pair.unwritten:
+        return False
+    if same_fill(pair.before, pair.after, kind, layout_of(kind), Filled()):
+        result.notes.append("never written: all of both is the fill value, which is the same")
+        return True
+    if layout_of(kind).parts or any(fill_state(p) != DECLARED for p in pair[2:]):
+        return False
+    was, became = (_text(s.dataset.fillvalue) for s in (a, b))
+    result.broken, result.first = result.values, Found((0,) * len(a.shape or ()), was, became, math.nan)
+    result.notes.append("never written: all of both is the fill value")
+    return True
 
 
 def _floats(a: Source, b: Source, result: Result, done: Callable[[int], Any]) -> None:

@@ -313,7 +313,7 @@ class Structure:
     ) -> None:
         if not pair.old.get_space().get_simple_extent_npoints() or all(pair.elsewhere):
             return
-        if same_fill and not free.unpacked and pair.unwritten:
+        if (same_fill or not free.storage) and not free.unpacked and pair.unwritten:
             return
         if _same_chunks(pair):
             said, lists = self._stored.chunks(pair, not layout.parts)
