@@ -10,7 +10,7 @@ import numpy as np
 from h5py import h5d, h5f, h5g, h5p, h5s, h5t
 from structure_files import (
     File, asked, attribute, attributes, both, chunks, comment, compound, cut_by_the_edge, dataset, declared, enum,
-    external, group, ints, library, link, listed, named, number, opaque, pointing, sequences, shared_type,
+    external, group, ints, library, link, listed, named, number, opaque, pointer, pointing, sequences, shared_type,
     attribute_of_type, strings, text, text_fill, user_link, virtual,
 )
 
@@ -204,7 +204,8 @@ values("written or not", h5t.STD_I32LE, None, ints(0, 7))
 values("in a chunk", h5t.STD_I32LE, ints(1, 2), ints(1, 3), "chunk at [0]: its 8 bytes", properties=chunked)
 case("value: text of any length", strings("one", "two"), strings("one", "tvo"), "/s: value at [1]: what it leads to")
 case("value: longer text", strings("one", "two"), strings("one", "two "), "/s: value at [1]")
-case("value: no text and an empty one", dataset(b"s", text(0), (1,), raw=bytes(8)), strings(""), "/s: ")
+case("value: no text and an empty one", dataset(b"s", text(0), (1,), raw=bytes(8)), dataset(
+    b"s", text(0), (1,), raw=pointer(b"")), "/s: ")
 case("value: sequence", sequences([1], [2, 3]), sequences([1], [2, 4]), "/v: value at [1]: what it leads to")
 case("value: sequence's length", sequences([1], [2, 3]), sequences([1], [2]), "/v: value at [1]")
 case("value: sequence's byte order", sequences([1], [2], of=">i4"), sequences([1], [0x2000000], of=">i4"),

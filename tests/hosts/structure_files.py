@@ -138,6 +138,15 @@ def attribute(name, kind, raw, shape=(), charset=None, of=None):
     return fill
 
 
+_KEPT = []
+
+
+def pointer(characters):
+    """A text of any length in memory."""
+    _KEPT.append(ctypes.create_string_buffer(characters))
+    return np.uint64(ctypes.addressof(_KEPT[-1])).tobytes()
+
+
 def ints(*values, kind="<i4"):
     return np.array(values, kind).tobytes()
 

@@ -43,7 +43,7 @@ def test_a_single_difference_is_seen(answers, name):
 def test_values_of_every_type_are_judged_without_the_structure(answers):
     """As they lie in the file: NumPy has no numbers of 24 bits, and h5py converts sequences of the other byte order."""
     names = [n for n in CASES if n.startswith("value: ") and not any(
-        word in n for word in ("written or not", "chunk missing", "that is fill"))]  # fmt: skip
+        word in n for word in ("written or not", "chunk missing", "that is fill", "mask of", "no text"))]  # fmt: skip
     assert len(names) > 20
     for name in names:
         assert ": BROKEN for 1 value" in answers[name][1][1], (name, answers[name][1][1])

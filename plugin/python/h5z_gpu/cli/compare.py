@@ -14,7 +14,7 @@ from ..chunks import chunk_shape
 from . import quality
 from .boxes import Box, boxes, cut, grown
 from .common import refuse_absurd
-from .elements import differing, layout_of
+from .elements import differing, layout_of, types_equal
 from .judge import Judged, judge, native, words_of
 from .leads import Filled
 from .matching import common_part, matched, promise_as_read
@@ -152,7 +152,7 @@ def _same_type(a: Source, b: Source) -> Any:
     if a.dataset is None or b.dataset is None:
         return None
     kinds = [s.dataset.id.get_type() for s in (a, b)]
-    return kinds[0] if kinds[0].equal(kinds[1]) else None
+    return kinds[0] if types_equal(*kinds) else None
 
 
 def _unwritten(a: Source, b: Source, kind: Any, result: Result) -> bool:
