@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The C interface of libh5zgpu.so for ctypes: `h5z_gpu.h`, and what the package calls of HDF5 and netCDF.
 
-Types of C functions stand here and nowhere else. `declare` gives them to a library once, where it is loaded; from then
-on ctypes converts Python's numbers by itself and refuses what is no number. tests/hosts/test_capi.py compares this file
-with the header.
+Types of C functions stand here, but those of HDF5 that `verify` alone calls (cli/hdf5_calls.py). `declare` gives them
+to a library once, where it is loaded; from then on ctypes converts Python's numbers by itself and refuses what is no
+number. tests/hosts/test_capi.py compares this file with the header.
 
 C's types as they are written here: `const` is left out; a pointer to a number or a struct is POINTER(...); `char *`, a
 text, is c_char_p; `void *`, a pointer to an opaque struct, and a pointer to a function are c_void_p. For a pointer to

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
@@ -13,10 +14,14 @@ from ..chunks import chunk_shape
 from . import quality
 from .boxes import Box, boxes, cut, grown
 from .common import refuse_absurd
+from .elements import differing, layout_of, types_equal
 from .judge import Judged, judge, native, words_of
+from .leads import Filled
 from .matching import common_part, matched, promise_as_read
 from .promise import Promise, promise_of
+from .properties import DECLARED, fill_state, same_fill
 from .sources import Source
+from .stored import Pair
 
 READ_VALUES = 8 << 20
 """Values that are read at a time, unless a chunk has more."""
@@ -125,6 +130,9 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
         return result
     result.values = math.prod(a.shape)
     result.raw = result.values * a.dtype.itemsize
+    kind = None if as_read else _same_type(a, b)
+    if kind is not None and whole and _unwritten(a, b, kind, result):
+        return result
     refuse_absurd(a.name, result.raw)
     if b.dataset is not None and b.dataset.chunks and whole:
         result.stored = b.dataset.id.get_storage_size()
@@ -132,9 +140,35 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
         with np.errstate(all="ignore"):  # NaN, infinities and overflows are part of the data
             _floats(a, b, result, done)
             _slices(a, b, result)
+    elif kind is not None:
+        _elements(a, b, kind, result, done)
     else:
         _bits(a, b, result, done)
     return result
+
+
+def _same_type(a: Source, b: Source) -> Any:
+    """The type in HDF5 of both datasets, where it is the same."""
+    if a.dataset is None or b.dataset is None:
+        return None
+    kinds = [s.dataset.id.get_type() for s in (a, b)]
+    return kinds[0] if types_equal(*kinds) else None
+
+
+def _unwritten(a: Source, b: Source, kind: Any, result: Result) -> bool:
+    """Judges two datasets of which nothing was ever written by their fill values. False where that says too little."""
+    pair = Pair.of(a.dataset.id, b.dataset.id)
+    if not pair.unwritten:
+        return False
+    if same_fill(pair.before, pair.after, kind, layout_of(kind), Filled()):
+        result.notes.append("never written: all of both is the fill value, which is the same")
+        return True
+    if layout_of(kind).parts or any(fill_state(p) != DECLARED for p in pair[2:]):
+        return False
+    was, became = (_text(s.dataset.fillvalue) for s in (a, b))
+    result.broken, result.first = result.values, Found((0,) * len(a.shape or ()), was, became, math.nan)
+    result.notes.append("never written: all of both is the fill value")
+    return True
 
 
 def _floats(a: Source, b: Source, result: Result, done: Callable[[int], Any]) -> None:
@@ -241,8 +275,35 @@ def _slices(a: Source, b: Source, result: Result) -> None:
 # --- everything else -------------------------------------------------------------------------------------------------
 
 
+def _elements(a: Source, b: Source, kind: Any, result: Result, done: Callable[[int], Any]) -> None:
+    """Integers, texts, compounds and the like of one type: every bit has to be the same, as it lies in the file."""
+    shape, layout = a.shape or (), layout_of(kind)
+    chunk = b.chunks or (chunk_shape(shape, layout.size) if shape else ())
+    step = cut(grown(chunk, shape, 1 << 16 if layout.parts else READ_VALUES), 2 * READ_VALUES)
+    for box in boxes(shape, step):
+        with contextlib.ExitStack() as stack:
+            x, y = (s.elements(stack, box, kind, layout) for s in (a, b))
+            differs = differing(layout, x, y, Filled())
+            n = int(np.count_nonzero(differs))
+            if n and result.first is None:
+                row = int(np.argmax(differs))
+                at = np.unravel_index(row, tuple(s.stop - s.start for s in box)) if box else ()
+                index = tuple(int(k + s.start) for k, s in zip(at, box))
+                result.first = Found(index, _element(a, index, x[row]), _element(b, index, y[row]), math.nan)
+            result.broken += n
+            done(x.nbytes)
+
+
+def _element(source: Source, index: tuple[int, ...], row: np.ndarray) -> str:
+    """One element as h5py has it; its bytes where h5py cannot read it."""
+    try:
+        return _text(source.dataset[index])
+    except (OSError, RuntimeError, ValueError, TypeError):
+        return f"0x{row.tobytes().hex()}"
+
+
 def _bits(a: Source, b: Source, result: Result, done: Callable[[int], Any]) -> None:
-    """Integers, texts, compounds and the like: every bit has to be the same."""
+    """The same of types that differ in the two files, such as integers of both byte orders, as h5py reads them."""
     shape = a.shape or ()
     chunk = b.chunks or (chunk_shape(shape, a.dtype.itemsize) if shape else ())
     step = cut(grown(chunk, shape, 1 << 16 if a.dtype.hasobject else READ_VALUES), 2 * READ_VALUES)

@@ -340,18 +340,26 @@ def _typed(args: argparse.Namespace) -> list[str]:
 
 
 def _judge(original: str, path: str) -> None:
-    """Compares the new file with the old one. Problem where a promise is broken."""
+    """Compares the new file with the old one: its structure, and the values of what has a bound. Problem where
+    anything differs that was not asked."""
     from .compare import compare
-    from .sources import pairs
+    from .sources import of_dataset
+    from .structure import Structure
     from .verify_text import verdict
 
-    with pairs(original, path, []) as (found, problems, _):
-        if problems:
-            raise Problem(f"the new file was thrown away: {problems[0]}")
-        for a, b in found:
-            result = compare(a, b, None)
+    with common.open_file(original, rdcc_nbytes=0) as old, common.open_file(path, rdcc_nbytes=0) as new:
+        found = Structure(old, new)
+        found.run()
+        wrong = found.differences + found.unread
+        for a, b in found.judged if not wrong else []:
+            result = compare(of_dataset(a), of_dataset(b), None)
             if not result.held:
-                raise Problem(f"the new file was thrown away: {a.name}: {verdict(result)}")
+                wrong.append(f"{result.name}: {verdict(result)}")
+                break
+        found.judged.clear()
+    if wrong:
+        more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise Problem(f"the new file was thrown away: {wrong[0]}{more}")
 
 
 def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ which."""
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any, Optional
@@ -14,6 +15,7 @@ import numpy as np
 from ..conventions import NORTH, NORTHWARD, text_of
 from .boxes import Box
 from .common import Problem, open_file
+from .elements import Layout, box_reader, elements
 from .objects import datasets, one_dataset
 
 _NPY = b"\x93NUMPY"
@@ -44,10 +46,21 @@ class Source:
         try:
             values: np.ndarray = self.dataset[box]
             return values
-        except (OSError, RuntimeError, ValueError) as why:
-            from .roles import why_unread
+        except (OSError, RuntimeError, ValueError, TypeError) as why:
+            raise self._unread(box, why) from None
 
-            raise Problem(why_unread(self.dataset, self._named(box) or why)) from None
+    def elements(self, stack: contextlib.ExitStack, box: Box, kind: Any, layout: Layout) -> np.ndarray:
+        """The elements of a box of a dataset, in the type of its file, as long as the stack is open."""
+        count = math.prod(s.stop - s.start for s in box)
+        try:
+            return stack.enter_context(elements(box_reader(self.dataset.id, box), kind, layout, count))
+        except OSError as why:
+            raise self._unread(box, why) from None
+
+    def _unread(self, box: Box, why: Exception) -> Problem:
+        from .roles import why_unread
+
+        return Problem(why_unread(self.dataset, self._named(box) or why))
 
     def _named(self, box: Box) -> Optional[Exception]:
         """The sentence of `h5z_gpu.read` on a box that cannot be read: it names the chunk, which HDF5 does not."""
@@ -104,11 +117,11 @@ def is_npy(path: str) -> bool:
 
 
 def of_dataset(dataset: Any) -> Source:
-    """A dataset as a source. Problem for a type that NumPy has not."""
+    """A dataset as a source. Elements of a type that NumPy has not are bytes."""
     try:
         dtype = dataset.dtype
-    except (TypeError, ValueError, OSError) as why:
-        raise Problem(f"{dataset.file.filename}: {dataset.name.lstrip('/')}: its type cannot be read ({why})") from None
+    except (TypeError, ValueError, OSError):
+        dtype = np.dtype(f"V{dataset.id.get_type().get_size()}")
     return Source(dataset.name.lstrip("/"), dataset.shape, dtype, dataset=dataset)
 
 
@@ -140,8 +153,6 @@ def pairs(
             return
         first, second = stack.enter_context(open_file(original)), stack.enter_context(open_file(other))
         wanted = [one_dataset(first, n).name.strip("/") for n in names] or [d.name.strip("/") for d in datasets(first)]
-        if not wanted:
-            raise Problem(f"{original} has no datasets")
         found_pairs, missing = [], []
         import h5py
 

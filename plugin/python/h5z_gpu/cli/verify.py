@@ -11,6 +11,18 @@ dataset that has grown since what ORIGINAL has.
     h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
     h5z-gpu verify field.npy out.h5 --dataset v
 
+Besides values, whatever HDF5 can say of both files is compared: names, order and kinds of links, attributes, types,
+extents, fill values, creation properties, comments, what references lead to. A line says how much differs. --structure
+lists it and judges it, too: COMPRESSED has to be the copy of ORIGINAL, byte by byte in what is stored, but for what was
+asked. `repack --verify` judges its copy so. Asked are:
+
+  of a dataset with the filter, or a bound on the command line: chunks, filters and layout, and a fill value where
+    ORIGINAL has none but netCDF's default
+  of one that lost bits by the filter: attributes lossy_compression*, and text in front of the file's `history`
+  of packed integers that are floating-point numbers in COMPRESSED: their type, and attributes in packed units
+
+    h5z-gpu verify in.h5 copy.h5 --structure
+
 Exit status: 0 every promise is kept, 1 one is broken, 2 something could not be compared.
 """
 
@@ -24,6 +36,7 @@ from typing import Any, Optional
 
 from ..progress import bar
 from . import quality
+from .allowed import Given
 from .common import Problem, say
 from .compare import Result, compare
 from .promise import add_bounds, bound_from, mixed, named_bounds
@@ -49,6 +62,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--common", action="store_true",
                         help="compare what both files have where COMPRESSED is shorter; where it is longer, that is "
                              "done in any case")  # fmt: skip
+    parser.add_argument("--structure", action="store_true",
+                        help="list what differs besides values, such as attributes, types, links and fill values, and "
+                             "end with 1 where anything does that was not asked")  # fmt: skip
     parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     mixed(parser)
@@ -59,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     given, named = bound_from(args), named_bounds(args.bounds)
     if is_npy(args.original) and is_npy(args.compressed) and given is None and not named:
         raise Problem("two .npy files promise nothing; name the bound, such as --absolute 1e-3")
+    if args.structure and (is_npy(args.original) or is_npy(args.compressed) or args.dataset or args.common):
+        raise Problem("--structure compares two whole HDF5 files: it goes with no .npy file, --dataset or --common")
     if args.html:
         from . import page
 
@@ -83,18 +101,32 @@ def run(args: argparse.Namespace) -> int:
             from . import verify_page
 
             verify_page.write(args.html, args.original, args.compressed, kept, problems, more)
+    differs = _structure(args, lambda name: named.get(name, given), problems)
     if args.json:
-        print(json.dumps(as_json(args.original, args.compressed, results, problems, more), indent=1))
+        print(json.dumps(as_json(args, results, problems, more, differs), indent=1))
     else:
-        _print(results, more, len(problems))
+        _print(results, more, len(problems), differs, args.structure)
     for sentence in problems:
         say(f"h5z-gpu verify: {sentence}", file=sys.stderr)
     if args.html and not args.json:
         say(f"The page is {args.html}")
-    return 1 if not all(r.held for r in results) else 2 if problems else 0
+    return 1 if not all(r.held for r in results) or (differs and args.structure) else 2 if problems else 0
 
 
-def _print(results: list[Result], more: list[str], left: int) -> None:
+def _structure(args: argparse.Namespace, given: Given, problems: list[str]) -> list[str]:
+    """What differs besides values. Without --structure nobody asked for it: what cannot be compared then is no
+    problem."""
+    from .structure import differences
+
+    if is_npy(args.original) or is_npy(args.compressed) or args.dataset:
+        return []
+    found, unread = differences(args.original, args.compressed, given, values=args.structure)
+    if args.structure:
+        problems += unread
+    return found
+
+
+def _print(results: list[Result], more: list[str], left: int, differs: list[str], listed: bool) -> None:
     for r in results:
         shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
         say(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
@@ -106,17 +138,21 @@ def _print(results: list[Result], more: list[str], left: int) -> None:
     n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
     text = (f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results
             else "nothing was compared")
+    if differs:
+        count = f"{len(differs)} {'difference' if len(differs) == 1 else 'differences'} besides values"
+        say(*(differs if listed else ()), f"{count}{'' if listed else ': --structure lists and judges them'}")
     say(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
 
 
 def as_json(
-    original: str, compressed: str, results: list[Result], problems: list[str], more: list[str]
+    args: argparse.Namespace, results: list[Result], problems: list[str], more: list[str], differs: list[str]
 ) -> dict[str, Any]:
     """All figures, as JSON can hold them."""
     every = [_one(r) for r in results]
-    held = all(r.held for r in results) and not problems
-    text: dict[str, Any] = quality.plain({"original": original, "compressed": compressed, "held": held,
-                                          "datasets": every, "problems": problems, "only_in_compressed": more})
+    held = all(r.held for r in results) and not problems and not (differs and args.structure)
+    text: dict[str, Any] = quality.plain({"original": args.original, "compressed": args.compressed, "held": held,
+                                          "datasets": every, "problems": problems, "only_in_compressed": more,
+                                          "besides_values": differs})
     return text
 
 
