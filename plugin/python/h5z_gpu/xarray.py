@@ -235,21 +235,25 @@ def _plan(
         raise TypeError(
             f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)"
         )
-    asked = _asked(ds, how)
-    had = filters_of(ds, leave=asked)
     unlimited = ds.encoding.get("unlimited_dims") if unlimited_dims is None else unlimited_dims
     unlimited = {unlimited} if isinstance(unlimited, str) else set(unlimited or ())
+    asked = _asked(ds, how, unlimited)
+    had = filters_of(ds, leave=asked)
     plan = {}
     for name, variable in ds.variables.items():
         if name not in asked and name not in had:
             continue
+        stored = variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items())
         new = asked.get(name, had.get(name))
         if isinstance(new, Lossy) and (name in ds.coords or not _holds_floats(variable)):
             new = Lossless()
         if isinstance(new, Lossy) and new.of == "dataset":
+            if stored and not variable.size:
+                warnings.warn(f"h5z-gpu: {name!r} has no values yet, whose range would say its bound: what is appended "
+                              "keeps every bit. Give Lossy(absolute=...)", stacklevel=3)  # fmt: skip
             new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
-        if new is not None and variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items()):
+        if new is not None and stored:
             entry["compression"] = without_fill(new)
             kept = SUITABLE if name in asked else range(1 << 62)
             item = np.dtype(entry.get("dtype", variable.dtype)).itemsize
@@ -258,7 +262,7 @@ def _plan(
     return plan
 
 
-def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
+def _asked(ds: xr.Dataset, how: Hows, unlimited: set[Hashable]) -> dict[Hashable, How | None]:
     """What `how` means for each variable that it is about."""
     asked: dict[Hashable, How | None] = {}
     if how is None:
@@ -267,7 +271,7 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
         exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
             v = variable.variable
-            if name in exact or not v.ndim or not v.size:
+            if name in exact or not v.ndim or not all(n or d in unlimited for d, n in v.sizes.items()):
                 continue
             if _holds_floats(v) and name not in flags and not any(a in v.attrs for a in FLAGS):
                 asked[name] = how
