@@ -116,7 +116,7 @@ class Saved:
             at = (*where, name, how)
             assert x.dtype == y.dtype and x.shape == y.shape and v.dims == found[name].dims, at
             packed = "scale_factor" in v.encoding or "add_offset" in v.encoding
-            said = "lossy_compression" in found[name].attrs
+            said = "lossy_compression" in found[name].encoding
             if isinstance(how, Lossy):
                 assert takes_bound(found[name].encoding["dtype"]) and not packed and said, at
                 self.within(x, y, how, at)

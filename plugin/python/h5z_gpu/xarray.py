@@ -99,7 +99,7 @@ def encoding(
             "values will not be: use h5z_gpu.xarray.to_netcdf, which converts them, or remove them",
             stacklevel=2,
         )
-    return plan
+    return _with_statements(ds, plan)
 
 
 def to_netcdf(
@@ -128,7 +128,8 @@ def to_netcdf(
     how : Lossy, Lossless, mapping or None, optional
         As for `encoding`. Default: each variable keeps what it had in the file that it was opened from.
     engine : {"h5netcdf", "netcdf4"}, optional
-        Default: h5netcdf, or netcdf4 where that is not installed.
+        Default: netcdf4 where it is installed, as of xarray; h5netcdf for what netCDF-C has no way to write (files in
+        memory, 16-bit floats, `invalid_netcdf`, this filter in NETCDF4_CLASSIC, encodings in the words of h5py).
     encoding : mapping, optional
         Encodings by variable, which replace those that are chosen here. A `Lossy` may be their `compression`.
     chunks, chunk_bytes, unlimited_dims
@@ -152,11 +153,12 @@ def to_netcdf(
         The file cannot be written; nothing is left of the new one.
     """
     if engine is None:
-        engine = "h5netcdf" if importlib.util.find_spec("h5netcdf") else "netcdf4"
+        engine = _engine(ds, path, encoding or {}, more)
     if engine not in ("h5netcdf", "netcdf4"):
         raise ValueError(f"h5z-gpu: engine {engine!r}; give 'h5netcdf' or 'netcdf4', which write HDF5")
     plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
     plan.update({name: dict(entry) for name, entry in (encoding or {}).items()})
+    _with_statements(ds, plan)
     for name in plan:
         limits = unpacked_limits(ds.variables[name], plan[name])
         if limits:
@@ -259,6 +261,28 @@ def _plan(
             item = np.dtype(entry.get("dtype", variable.dtype)).itemsize
             entry["chunksizes"] = variable_chunks(variable, item, kept, chunks or {}, chunk_bytes, unlimited)
         plan[name] = entry
+    return plan
+
+
+def _engine(ds: xr.Dataset, path: Any, given: Mapping[Any, Mapping[str, Any]], more: Mapping[str, Any]) -> str:
+    """The engine where none was named."""
+    if not importlib.util.find_spec("h5netcdf"):
+        return "netcdf4"
+    encodings = [{"dtype": v.dtype, **v.encoding, **given.get(name, {})} for name, v in ds.variables.items()]
+    halves = any(e["dtype"] is not str and np.dtype(e["dtype"]) == np.dtype("f2") for e in encodings)
+    words = any("compression_opts" in e or e.get("compression") in ("gzip", "lzf") for e in given.values())
+    others = halves or words or not isinstance(path, (str, os.PathLike)) or "invalid_netcdf" in more
+    others = others or more.get("format") == "NETCDF4_CLASSIC"
+    return "h5netcdf" if others or not importlib.util.find_spec("netCDF4") else "netcdf4"
+
+
+def _with_statements(ds: xr.Dataset, plan: dict[Hashable, dict[str, Any]]) -> dict[Hashable, dict[str, Any]]:
+    """Adds to encodings what variables have lost before (`provenance.carried`): the variables' own encodings, in which
+    it lies, are not asked where a call gives others."""
+    for name, entry in plan.items():
+        v = ds.variables[name]
+        said = attributes.carried(v.attrs, v.encoding)
+        entry.update({attributes.TEXT: None} if said is None else said)
     return plan
 
 
