@@ -158,7 +158,7 @@ class Case:
 
 
 def bare(a, b):
-    """Takes the statements of `h5z_gpu.provenance` out of the attributes of `a`; `b` must have them in its encodings."""
+    """Takes the statements of `h5z_gpu.provenance` out of the attributes of `a`; `b` must have them in encodings."""
     for name, v in a.variables.items():
         said = {key: x for key, x in v.attrs.items() if key in provenance.NAMES}
         assert {key: x for key, x in b[name].encoding.items() if key in provenance.NAMES} == said, name
