@@ -9,6 +9,7 @@ from programs import filters
 from test_xarray import ENGINES
 
 NAMES = ["lossy_compression", "lossy_compression_mode", "lossy_compression_bound", "lossy_compression_codec"]
+UNITS = "lossy_compression_units"
 TEXT = ("h5z-gpu 0.1.0, HDF5 filter 443: within 0.01 (absolute), codec lorenzo; NaN, infinities and the fill value "
         "exact")
 WAYS = """
@@ -157,6 +158,109 @@ with h5py.File(sys.argv[1], "r+") as f:
     code, _, err = cli("repack", desk / "b.h5", desk / "c.h5", "--absolute=0.2", "--again")
     assert code == 0, err
     assert said(desk / "c.h5", "v")[NAMES[0]].endswith("on top of a loss by this filter, within 0.1 (absolute)")
+
+
+FAHRENHEIT = "d.assign(v=(d.v - 273.15) * 1.8 + 32)"
+CHANGES = {"arithmetic": FAHRENHEIT, "unit changed": FAHRENHEIT + ".assign(v=lambda d: d.v.assign_attrs(units='F'))",
+           "power": "d.assign(v=d.v ** 2)", "mean": "d.mean('t', keep_attrs=True)", "whole": "d * 2",
+           "groupby": "d.groupby(d.t % 4).mean(keep_attrs=True)",
+           "in place": "changed_in_place(d.load())", "copied": "d.assign(v=d.v.copy(data=d.v.values / 9)"
+           ".assign_attrs(units='F'))"}
+
+
+@pytest.mark.parametrize("opened", ["h5z_gpu", *ENGINES])
+def test_a_statement_does_not_outlive_its_values(opened, desk):
+    """xarray keeps attributes through calculations. What is saved then says nothing, or of the new loss alone."""
+    use(f"""{WAYS}
+def changed_in_place(d):
+    d.v.values[...] /= 9
+    d.v.attrs["units"] = "F"
+    return d
+ds.v.attrs["units"] = "K"
+hx.to_netcdf(ds.assign_coords(t=np.arange(24)), "a.nc", how)
+changes = {CHANGES}
+new = Lossy(absolute=0.125)
+for engine in {ENGINES}:
+    for name, change in changes.items():
+        with xr.open_dataset("a.nc", engine="{opened}") as d:
+            made = eval(change)
+            path = f"{{engine}}.{{name}}".replace(" ", "_")
+            made.drop_encoding().to_netcdf(path + ".exact", engine=engine)
+            hx.to_netcdf(made, path + ".new", {{"v": new}}, engine=engine)
+            if name not in ("in place", "copied"):
+                made.to_netcdf(path + ".plain", engine=engine)
+                made.to_netcdf(path + ".asked", engine=engine, encoding=hx.encoding(made, {{"v": new}}))
+""", desk)
+    found = {path.name: said(path, "v") for path in desk.iterdir()
+             if path.suffix in (".exact", ".new", ".plain", ".asked")}
+    assert len(found) == 2 * (4 * 6 + 2 * 2)
+    for name, attributes in found.items():
+        if name.endswith((".new", ".asked")):
+            units = "F" if any(part in name for part in ("unit", "place", "copied")) else "K"
+            assert "within 0.125 (absolute), codec auto" in attributes[NAMES[0]], name
+            assert attributes[UNITS] == units and "on top" not in attributes[NAMES[0]], (name, attributes)
+        else:
+            assert attributes == {}, (name, attributes)
+
+
+@pytest.mark.parametrize("opened", ["h5z_gpu", *ENGINES])
+def test_a_statement_stays_with_its_values(opened, desk):
+    """Cut, renamed, turned, loaded, in chunks of dask; while the engine's dataset is open it lies in the encoding."""
+    use(f"""{WAYS}
+ds.v.attrs["units"] = "K"
+hx.to_netcdf(ds, "a.nc", how)
+with xr.open_dataset("a.nc", engine="{opened}") as d:
+    where = d.v.encoding if "{opened}" == "h5z_gpu" else d.v.attrs
+    assert where["lossy_compression_units"] == "K" and where["lossy_compression_bound"] == 0.01
+    assert "{opened}" != "h5z_gpu" or d.v.attrs == {{"units": "K"}}
+    for engine in {ENGINES}:
+        for k, kept in enumerate((d, d.isel(t=slice(3, 9)), d.transpose("x", ...), d.load(), d.chunk(t=8),
+                                  d.sortby("y"), d.assign_attrs(a=1).assign_coords(z=3), xr.concat([d, d], "t"))):
+            kept.to_netcdf(f"{{engine}}.{{k}}.same", engine=engine)
+            hx.to_netcdf(kept, f"{{engine}}.{{k}}.exact", {{"v": Lossless()}}, engine=engine)
+            hx.to_netcdf(kept, f"{{engine}}.{{k}}.zlib", encoding={{"v": {{"zlib": True}}}}, engine=engine)
+""", desk)
+    made = dict(zip(NAMES, (TEXT, "absolute", 0.01, "lorenzo"))) | {UNITS: "K"}
+    found = [path for path in desk.iterdir() if path.suffix in (".same", ".exact", ".zlib")]
+    assert len(found) == 48
+    for path in found:
+        top = "; on top of a loss by this filter, within 0.01 (absolute)" if path.suffix == ".same" else ""
+        assert said(path, "v") == made | {NAMES[0]: TEXT + top}, path.name
+
+
+def test_units_are_those_of_the_values_that_were_coded(desk):
+    """By each way that knows them; repack names no loss of values in another unit, and no unit is left from before."""
+    use(f"""{WAYS}
+ds.v.attrs["units"] = "Pa"
+ds.to_netcdf("source.nc", engine="netcdf4")
+by_plain_xarray("h5netcdf")("x.nc")
+by_xarray("netcdf4")("y.nc")
+with h5py.File("w.nc", "w") as f:
+    d = f.create_dataset("v", x.shape, "f4", chunks=(8, 16, 60), compression=how)
+    d.attrs["units"] = "Pa"
+    h5z_gpu.write(d, x)
+    assert d.attrs["lossy_compression_units"] == b"Pa"
+    d.attrs["units"] = "hPa"
+    h5z_gpu.write(d, x / 100)
+with netCDF4.Dataset("n.nc", "w") as f:
+    f.createDimension("x", 4000)
+    v = f.createVariable("v", "f4", ("x",))
+    v.units = "Pa"
+    h5z_gpu.netcdf.def_filter(v, how)
+""", desk)
+    assert cli("repack", desk / "source.nc", desk / "r.nc", "v=absolute:0.01")[0] == 0
+    for path, units in {"x.nc": "Pa", "y.nc": "Pa", "w.nc": "hPa", "n.nc": "Pa", "r.nc": "Pa"}.items():
+        assert said(desk / path, "v")[UNITS] == units, path
+    run("h5repack", "-f", "v:NONE", desk / "r.nc", desk / "bare.nc")
+    for units, top in (("Pa", True), ("hPa", False), (None, True)):
+        with h5py.File(desk / "bare.nc", "r+") as f:
+            del f["v"].attrs["units"]
+            if units:
+                f["v"].attrs["units"] = units
+        assert cli("repack", desk / "bare.nc", desk / f"{units}.nc", "v=absolute:0.02")[0] == 0
+        found = said(desk / f"{units}.nc", "v")
+        assert ("on top of a loss by this filter, within 0.01" in found[NAMES[0]]) == top, (units, found)
+        assert found.get(UNITS) == units, found
 
 
 def test_no_write_fails_for_an_attribute(desk):

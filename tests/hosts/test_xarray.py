@@ -414,3 +414,29 @@ for name, one in (("numpy", ds), ("dask", ds.chunk({"t": 4}))):
             assert isinstance(Lossy.from_filter_options(f["c"].id.get_create_plist().get_filter_by_id(443)[1]),
                               Lossless)
 """, tmp_path)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_unlimited_axis_without_steps_keeps_the_filter(engine, tmp_path):
+    """What is appended then keeps the bound; of a range that is not known yet a sentence says that bits are kept."""
+    out = use(f"""{HEAD}
+import netCDF4
+warnings.simplefilter("always")
+empty = xr.Dataset({{n: (("time", "y", "x"), np.zeros((0, 2000, 900), t)) for n, t in
+                     (("a", "f4"), ("b", "f4"), ("n", "i2"))}} | {{"z": (("y", "none"), np.zeros((2000, 0)))}})
+hx.to_netcdf(empty, "a.nc", Lossy(absolute=0.01), engine="{engine}", unlimited_dims=["time"])
+for how in (Lossy(relative=1e-3, of="dataset"), {{"a": Lossy(relative=1e-3, of="dataset")}}):
+    hx.to_netcdf(empty, "b.nc", how, engine="{engine}", unlimited_dims="time", chunks={{"time": 4}})
+x = climate().tas.values[:3, :20, :30]
+for path in ("a.nc", "b.nc"):
+    with netCDF4.Dataset(path, "a") as f:
+        f["a"][:3, :20, :30] = x
+    with xr.open_dataset(path, engine="h5z_gpu") as d:
+        kept = d.a[:3, :20, :30].values
+        print(path, d.a.encoding["compression"], d.a.encoding["chunksizes"], d.n.encoding.get("compression"),
+              d.z.encoding.get("compression"))
+    assert 0 < np.abs(kept - x).max() <= 0.01 if path == "a.nc" else (kept == x).all(), path
+""", tmp_path)
+    assert out.count("'a' has no values yet") == 2 and out.count("'b' has no values yet") == 1, out
+    assert "a.nc Lossy(absolute=0.01) (1, 2000, 900) Lossless() None" in out, out
+    assert "b.nc Lossless() (4, 2000, 900)" in out, out

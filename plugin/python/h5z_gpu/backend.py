@@ -13,7 +13,8 @@ for netcdf4 and h5netcdf; nothing else of xarray is changed. Before variables ar
 
 What is carried over (all but encodings of the call) is fitted to what the variable has become: coordinates and what is
 no float any more keep every bit, chunks are those of the source where they still fit, and a variable without values
-gets no filter. Such a variable never makes a write fail. What loses bits says so in attributes (`provenance`).
+gets no filter. Such a variable never makes a write fail. What loses bits says so in attributes (`provenance`), which
+lie in the encoding while a dataset is open. Texts of attributes are NC_CHAR by either engine, as netCDF-C writes them.
 """
 from __future__ import annotations
 
@@ -79,15 +80,19 @@ class _Carrying:
         for name, v in variables.items():
             there = name in self.ds.variables
             how = self._there(name) if there else hows.get(name)
-            v = v.copy(deep=False)
-            if not there and name not in check_encoding_set:
+            v, given = v.copy(deep=False), name in check_encoding_set
+            said = provenance.carried(v.attrs, v.encoding, given=given) or {}
+            v.attrs = provenance.without(v.attrs) | said
+            v.encoding = {key: x for key, x in v.encoding.items() if key not in provenance.NAMES}
+            if not there and not given:
                 exact = name in getattr(self, "_exact", ()) or v.dims == (name,) or is_coordinate(v.attrs)
                 fitted = _fitted(v, how, exact, unlimited) if takes else None
                 v.encoding = _encoded(v, fitted, how is not None, unlimited)
                 how = fitted
             seen = takes_bound(v.dtype) and v.ndim and not v.encoding.get("shuffle")
             if isinstance(how, Lossy) and seen and provenance.wanted(None):
-                v.attrs = {**v.attrs, **provenance.attributes(how, v.attrs)}
+                v.attrs = provenance.without(v.attrs) | provenance.attributes(how, v.attrs)
+            v.attrs = {key: self._char(key, x) for key, x in v.attrs.items()}
             made[name] = v
         return super().set_variables(made, check_encoding_set, writer, unlimited_dims)  # type: ignore[misc]
 
@@ -116,6 +121,14 @@ class _Carrying:
             _tell(f"h5z-gpu: {source!r} cannot be read any more: what its variables were compressed with is not known, "
                   "and they are written without")  # fmt: skip
         return found
+
+    def set_attribute(self: Any, key: str, value: Any) -> None:
+        super().set_attribute(key, self._char(key, value))  # type: ignore[misc]
+
+    def _char(self: Any, key: Any, value: Any) -> Any:
+        """A text as the engine writes it as NC_CHAR. In other formats than NETCDF4 it is that in any case, and xarray
+        hands on a fill value as it is."""
+        return value if self.format != "NETCDF4" or key == "_FillValue" else self._as_char(value)
 
     def get_child_store(self: Any, group: str) -> Any:
         child = super().get_child_store(group)  # type: ignore[misc]
@@ -216,6 +229,10 @@ class Netcdf4Store(_Carrying, xr.backends.NetCDF4DataStore):
     def _takes_filters(self) -> bool:
         return bool(self.format == "NETCDF4")
 
+    def _as_char(self, value: Any) -> Any:
+        """netCDF4-python makes NC_STRING of a text that is not ASCII, and NC_CHAR of bytes."""
+        return value.encode("utf-8", "surrogateescape") if isinstance(value, str) and not value.isascii() else value
+
     def _there(self, name: Hashable) -> How | None:
         variable = self.ds.variables[name]
         how = filter_of(variable)
@@ -250,6 +267,9 @@ class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
     def _there(self, name: Hashable) -> How | None:
         return how_of_dataset(self.ds.variables[name]._h5ds)
 
+    def _as_char(self, value: Any) -> Any:
+        return provenance.as_char(value)
+
     def prepare_variable(self, *given: Any, **more: Any) -> Any:
         target, data = super().prepare_variable(*given, **more)  # type: ignore[no-untyped-call, unused-ignore]
         array: Any = _Array
@@ -268,6 +288,9 @@ class H5netcdfStore(_Carrying, xr.backends.H5NetCDFStore):
             for key in ("compression_opts", *(key for key in OTHERS if key in made.encoding)):
                 made.encoding.pop(key, None)
             made.encoding |= {"compression": how, "shuffle": False, "fletcher32": False}
+        if provenance.is_ours(made.attrs):
+            made.encoding |= {key: made.attrs[key] for key in provenance.NAMES if key in made.attrs}
+            made.attrs = provenance.without(made.attrs)
         return made
 
 

@@ -25,7 +25,7 @@ def chunk_shape(
     are made equal.
     """
     steps = steps or [0] * len(shape)
-    if math.prod(shape) * item <= size and not any(steps):
+    if math.prod(max(1, e) for e in shape) * item <= size and not any(steps):
         return tuple(max(1, e) for e in shape)
     n = [step or max(1, e) for e, step in zip(shape, steps)]
     long = [k for k, e in enumerate(n) if e > 1][-3:]
@@ -79,7 +79,9 @@ def variable_chunks(v: Any, item: int, kept: range, given: Mapping[Any, int], si
     else:
         chosen = None
     chosen = chosen or chunk_shape(v.shape, item, size, steps)
-    extents = tuple(min(max(1, int(given.get(d, c))), max(1, n)) for d, c, n in zip(v.dims, chosen, v.shape))
+    wanted = [max(1, int(given.get(d, c))) for d, c in zip(v.dims, chosen)]
+    # An axis that is still to grow says nothing of its chunks.
+    extents = tuple(c if d in unlimited and not n else min(c, max(1, n)) for d, c, n in zip(v.dims, wanted, v.shape))
     for d, c, step in zip(v.dims, extents, steps):
         if step % c:
             raise ValueError(

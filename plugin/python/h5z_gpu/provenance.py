@@ -5,6 +5,11 @@ lossy_compression         a sentence: program and version, HDF5's number of the 
 lossy_compression_mode    keyword of the bound, as in `Lossy`
 lossy_compression_bound   the bound, a float64
 lossy_compression_codec   name of the codec; "auto" where it was chosen chunk by chunk
+lossy_compression_units   the variable's `units` when it was compressed, where it had any
+
+A statement must not outlive the values that it is about. Programs that calculate keep attributes: xarray does, and so
+do NCO and CDO. What xarray opens by the engine "h5z_gpu" has these attributes in its encoding, which calculations drop
+(`carried`). Where another program changed the values, `units` mostly says another unit than the stamp.
 
 CF 1.12 has a place for quantization (§8.4), with four algorithms that round mantissas and digits or bits as their only
 measure. A bound on the error is none of these, so its attributes stand under names that CF leaves free, in the same
@@ -35,11 +40,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("h5z_gpu")
 
 TEXT = "lossy_compression"
-NAMES = (TEXT, f"{TEXT}_mode", f"{TEXT}_bound", f"{TEXT}_codec")
+UNITS = f"{TEXT}_units"
+NAMES = (TEXT, f"{TEXT}_mode", f"{TEXT}_bound", f"{TEXT}_codec", UNITS)
 
 enabled = True
 """Whether attributes are left where a call does not say."""
 _asked: ContextVar[Optional[bool]] = ContextVar("h5z_gpu_provenance", default=None)
+
+_MOST_FIXED = 64000
+"""Bytes of an attribute that files of HDF5's earliest format take, less its header. Longer texts lie outside of it."""
 
 _OURS = re.compile(r"h5z-gpu \S+, HDF5 filter \d+: (?P<what>.*?), codec [a-z]+; .*?exact"
                    r"(; on top of (a loss|(?P<count>\d+) losses, the last) by .*)?", re.S)  # fmt: skip
@@ -71,7 +80,8 @@ def said(how: How) -> str:
     return how.mode.short.format(f"{how.bound:.9g}")
 
 
-def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None) -> dict[str, Any]:
+def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, *,
+               copied: bool = True) -> dict[str, Any]:  # fmt: skip
     """The attributes of a variable that loses bits.
 
     Parameters
@@ -79,25 +89,81 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None) 
     how : Lossy
         The bound.
     found : mapping
-        The attributes that come with its values: those of an earlier loss are named in the new sentence.
+        The attributes of the variable.
     before : str, optional
         What has taken bits before, where something else than attributes says so.
+    copied : bool
+        The attributes came with the values: those of an earlier loss are named in the new sentence.
     """
     from . import __version__
 
-    losses, last = _earlier(found.get(TEXT))
+    losses, last = _earlier(_text(found, TEXT)) if copied and _same_units(found) else (0, "")
     last = before or last
     losses = max(losses, 1 if last else 0)
     text = (f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}, codec {how.codec}; NaN, infinities and the "
             "fill value exact")  # fmt: skip
     if losses:
         text += f"; on top of a loss by {last}" if losses == 1 else f"; on top of {losses} losses, the last by {last}"
-    return dict(zip(NAMES, (text, how.mode.keyword, np.float64(how.bound), how.codec)))
+    made: dict[str, Any] = dict(zip(NAMES, (text, how.mode.keyword, np.float64(how.bound), how.codec)))
+    units = "" if "scale_factor" in found or "add_offset" in found else _text(found, "units")
+    return made | ({UNITS: units} if units else {})
 
 
-def _earlier(text: Any) -> tuple[int, str]:
+def carried(attrs: Mapping[Any, Any], encoding: Mapping[Any, Any], *, given: bool = False) -> dict[Any, Any] | None:
+    """What a variable of xarray says of earlier losses of the values that it has now.
+
+    Parameters
+    ----------
+    attrs, encoding : mapping
+        Those of the variable. The engine "h5z_gpu" puts the statement into the encoding, other engines leave it in
+        attrs. Calculations drop an encoding and keep attrs: without a source in the encoding, the statement in attrs is
+        about other values.
+    given : bool
+        The encoding was given in the call that writes, so that a missing source means nothing.
+
+    Returns
+    -------
+    dict or None
+        The statement's attributes. Empty: there is none. None: there is one, and it is about other values.
+    """
+    if TEXT in attrs and not is_ours(attrs):  # of another compressor
+        return {}
+    if TEXT in encoding:
+        said = {name: encoding[name] for name in NAMES if encoding.get(name) is not None}
+        return said if TEXT in said and _same_units({**attrs, **said}) else None
+    if TEXT not in attrs:
+        return {}
+    said = {name: attrs[name] for name in NAMES if name in attrs}
+    return said if (given or "source" in encoding) and _same_units(attrs) else None
+
+
+def is_ours(attrs: Mapping[Any, Any]) -> bool:
+    """Whether attributes have a statement of this package, and none of another compressor."""
+    return _OURS.fullmatch(_text(attrs, TEXT)) is not None
+
+
+def without(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Attributes without a statement of this package."""
+    ours = is_ours(attrs)
+    return {name: x for name, x in attrs.items() if not ours or name not in NAMES}
+
+
+def _same_units(found: Mapping[Any, Any]) -> bool:
+    """Whether a statement is about values in the units that the variable has now, as far as both are known."""
+    stamp, units = _text(found, UNITS), _text(found, "units")
+    return not stamp or not units or stamp == units
+
+
+def _text(found: Mapping[Any, Any], name: str) -> str:
+    """The text of an attribute; an empty one where there is none."""
+    try:
+        return text_in(found.get(name)) or ""
+    except (OSError, TypeError, ValueError):  # of h5py, which reads no attribute of a type that NumPy has not
+        return ""
+
+
+def _earlier(text: str) -> tuple[int, str]:
     """How many losses an attribute tells of, and by what the last was."""
-    text = text_in(text)
     if not text:
         return 0, ""
     ours = _OURS.fullmatch(text)
@@ -143,11 +209,11 @@ def on_dataset(dataset: h5py.Dataset, before: str | None = None, *, copied: bool
         if dataset.file.driver == "mpio":  # where every process would have to take part
             return
         there = dataset.attrs
-        for name, value in attributes(how, there if copied else {}, before).items():
-            if isinstance(value, str):
-                set_text(dataset, name, value)
-            else:
-                there[name] = value
+        made = attributes(how, there, before, copied=copied)
+        if UNITS in there and UNITS not in made:
+            del there[UNITS]
+        for name, value in made.items():
+            there[name] = as_char(value)
 
     _never_fails(dataset.name, leave)
 
@@ -161,17 +227,31 @@ def on_variable(variable: netCDF4.Variable[Any], how: How) -> None:
                 for name in there.intersection(NAMES):
                     variable.delncattr(name)
         else:
-            variable.setncatts(attributes(how, {}))
+            units = {"units": variable.getncattr("units")} if "units" in there else {}
+            variable.setncatts(attributes(how, units, copied=False))
 
     _never_fails(variable.name, leave)
 
 
-def set_text(item: Any, name: str, value: str) -> None:
-    """A text of fixed length, which netCDF shows as `char`."""
+def as_char(value: Any) -> Any:
+    """A text as one of fixed length, which is netCDF's NC_CHAR; anything else as it is.
+
+    h5py makes a text of any length of `str` and `bytes`: netCDF's NC_STRING, at which NCO's averagers stop.
+    """
+    if not isinstance(value, (str, bytes)):
+        return value
     import h5py
 
-    raw = value.encode()
-    item.attrs.create(name, np.array(raw, dtype=f"S{len(raw)}"), dtype=h5py.string_dtype("utf-8", len(raw)))
+    raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    raw = raw or b"\0"  # as netCDF does: HDF5 has no texts of no bytes
+    if len(raw) > _MOST_FIXED:
+        return value
+    return np.array(raw, dtype=h5py.string_dtype("ascii" if raw.isascii() else "utf-8", len(raw)))
+
+
+def set_text(item: Any, name: str, value: str) -> None:
+    """A text of fixed length as an attribute of a dataset, a group or a file of h5py."""
+    item.attrs[name] = as_char(value)
 
 
 def _says(dataset: h5py.Dataset, how: Lossy) -> bool:
@@ -180,6 +260,8 @@ def _says(dataset: h5py.Dataset, how: Lossy) -> bool:
 
     mode, bound = NAMES[1].encode(), NAMES[2].encode()
     if not h5a.exists(dataset.id, mode) or not h5a.exists(dataset.id, bound):
+        return False
+    if h5a.exists(dataset.id, UNITS.encode()) and not _same_units(dataset.attrs):
         return False
     try:
         number = np.zeros(())

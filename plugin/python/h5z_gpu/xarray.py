@@ -100,7 +100,7 @@ def encoding(
             "values will not be: use h5z_gpu.xarray.to_netcdf, which converts them, or remove them",
             stacklevel=2,
         )
-    return plan
+    return _with_statements(ds, plan)
 
 
 def to_netcdf(
@@ -129,7 +129,8 @@ def to_netcdf(
     how : Lossy, Lossless, mapping or None, optional
         As for `encoding`. Default: each variable keeps what it had in the file that it was opened from.
     engine : {"h5netcdf", "netcdf4"}, optional
-        Default: h5netcdf, or netcdf4 where that is not installed.
+        Default: netcdf4 where it is installed, as of xarray; h5netcdf for what netCDF-C has no way to write (files in
+        memory, 16-bit floats, `invalid_netcdf`, this filter in NETCDF4_CLASSIC, encodings in the words of h5py).
     encoding : mapping, optional
         Encodings by variable, which replace those that are chosen here. A `Lossy` may be their `compression`.
     chunks, chunk_bytes, unlimited_dims
@@ -153,11 +154,12 @@ def to_netcdf(
         The file cannot be written; nothing is left of the new one.
     """
     if engine is None:
-        engine = "h5netcdf" if importlib.util.find_spec("h5netcdf") else "netcdf4"
+        engine = _engine(ds, path, encoding or {}, more)
     if engine not in ("h5netcdf", "netcdf4"):
         raise ValueError(f"h5z-gpu: engine {engine!r}; give 'h5netcdf' or 'netcdf4', which write HDF5")
     plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
     plan.update({name: dict(entry) for name, entry in (encoding or {}).items()})
+    _with_statements(ds, plan)
     for name in plan:
         limits = unpacked_limits(ds.variables[name], plan[name])
         if limits:
@@ -237,14 +239,15 @@ def _plan(
         raise TypeError(
             f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)"
         )
-    asked = _asked(ds, how)
-    had = filters_of(ds, leave=asked)
     unlimited = ds.encoding.get("unlimited_dims") if unlimited_dims is None else unlimited_dims
     unlimited = {unlimited} if isinstance(unlimited, str) else set(unlimited or ())
+    asked = _asked(ds, how, unlimited)
+    had = filters_of(ds, leave=asked)
     plan = {}
     for name, variable in ds.variables.items():
         if name not in asked and name not in had:
             continue
+        stored = variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items())
         new = asked.get(name, had.get(name))
         if isinstance(new, Lossy) and (name in ds.coords or not _holds_floats(variable)):
             new = Lossless()
@@ -253,9 +256,12 @@ def _plan(
                           "the filter knows one: every bit is kept", stacklevel=3)  # fmt: skip
             new = Lossless()
         if isinstance(new, Lossy) and new.of == "dataset":
+            if stored and not variable.size:
+                warnings.warn(f"h5z-gpu: {name!r} has no values yet, whose range would say its bound: what is appended "
+                              "keeps every bit. Give Lossy(absolute=...)", stacklevel=3)  # fmt: skip
             new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
-        if new is not None and variable.ndim and all(n or d in unlimited for d, n in variable.sizes.items()):
+        if new is not None and stored:
             entry["compression"] = without_fill(new)
             kept = SUITABLE if name in asked else range(1 << 62)
             item = np.dtype(entry.get("dtype", variable.dtype)).itemsize
@@ -264,7 +270,29 @@ def _plan(
     return plan
 
 
-def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
+def _engine(ds: xr.Dataset, path: Any, given: Mapping[Any, Mapping[str, Any]], more: Mapping[str, Any]) -> str:
+    """The engine where none was named."""
+    if not importlib.util.find_spec("h5netcdf"):
+        return "netcdf4"
+    encodings = [{"dtype": v.dtype, **v.encoding, **given.get(name, {})} for name, v in ds.variables.items()]
+    halves = any(e["dtype"] is not str and np.dtype(e["dtype"]) == np.dtype("f2") for e in encodings)
+    words = any("compression_opts" in e or e.get("compression") in ("gzip", "lzf") for e in given.values())
+    others = halves or words or not isinstance(path, (str, os.PathLike)) or "invalid_netcdf" in more
+    others = others or more.get("format") == "NETCDF4_CLASSIC"
+    return "h5netcdf" if others or not importlib.util.find_spec("netCDF4") else "netcdf4"
+
+
+def _with_statements(ds: xr.Dataset, plan: dict[Hashable, dict[str, Any]]) -> dict[Hashable, dict[str, Any]]:
+    """Adds to encodings what variables have lost before (`provenance.carried`): the variables' own encodings, in which
+    it lies, are not asked where a call gives others."""
+    for name, entry in plan.items():
+        v = ds.variables[name]
+        said = attributes.carried(v.attrs, v.encoding)
+        entry.update({attributes.TEXT: None} if said is None else said)
+    return plan
+
+
+def _asked(ds: xr.Dataset, how: Hows, unlimited: set[Hashable]) -> dict[Hashable, How | None]:
     """What `how` means for each variable that it is about."""
     asked: dict[Hashable, How | None] = {}
     if how is None:
@@ -273,7 +301,8 @@ def _asked(ds: xr.Dataset, how: Hows) -> dict[Hashable, How | None]:
         exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
             v = variable.variable
-            if name in exact or not v.ndim or not v.size or is_coordinate({**v.encoding, **v.attrs}):
+            unfilled = not all(n or d in unlimited for d, n in v.sizes.items())
+            if name in exact or not v.ndim or unfilled or is_coordinate({**v.encoding, **v.attrs}):
                 continue
             if _holds_floats(v) and name not in flags and not is_flag(v.attrs):
                 asked[name] = how
