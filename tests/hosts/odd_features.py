@@ -48,7 +48,7 @@ def soft_links(where, box, rng):
 
 
 def external_links(where, box, rng):
-    for name, file, to in ((b"lost", b"missing.h5", b"/x"), (b"here", os.path.basename(box.file.id.name), b"/goal"),
+    for name, file, to in ((b"lost", b"missing.h5", b"/x"), (b"there", b"folder/other.h5", b"goal"),
                            ("größe".encode(), "größe.h5".encode(), "/größe".encode()), (b"long", b"y" * 300, b"/z")):
         where.links.create_external(name, file, to)
 

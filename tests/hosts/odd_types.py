@@ -47,7 +47,8 @@ class Box:
         a = h5a.create(self.goal, b"unit", h5t.STD_I16BE, h5s.create_simple((2,)))
         a.write(np.array([1, 2], "i2"))
         h5g.create(root, b"place")
-        h5d.create(root, b"broken", h5t.STD_I32LE, h5s.create_simple((3,)))
+        broken = h5d.create(root, b"broken", h5t.STD_I32LE, h5s.create_simple((3,)))
+        broken.write(h5s.ALL, h5s.ALL, np.ones(3, "<i4"))
 
     def keep(self, data):
         """The address of these bytes."""
@@ -275,7 +276,8 @@ def one(t, box, rng):
         return reference(t, box, rng)
     if isinstance(t, h5t.TypeEnumID):
         value = t.get_member_value(int(rng.integers(t.get_nmembers())))
-        return int(value).to_bytes(size, "big" if t.get_super().get_order() == h5t.ORDER_BE else "little", signed=value < 0)
+        order = "big" if t.get_super().get_order() == h5t.ORDER_BE else "little"
+        return int(value).to_bytes(size, order, signed=value < 0)
     return values(t, 1, box, rng)
 
 
@@ -311,12 +313,13 @@ def seed(name):
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-# --- written without a conversion -------------------------------------------------------------------------------------
+# --- written without a conversion ------------------------------------------------------------------------------------
 def write(dataset, data, there=None):
     """Elements as bytes into a dataset, or into a selection of it."""
     n = len(data) // dataset.get_type().get_size()
     if n:
-        call("H5Dwrite", dataset, dataset.get_type(), h5s.create_simple((n,)), there or dataset.get_space(), ID(0), data)
+        here = h5s.create_simple((n,))
+        call("H5Dwrite", dataset, dataset.get_type(), here, there or dataset.get_space(), ID(0), data)
 
 
 def dataset(where, name, t, shape, dcpl=None, most=None):
