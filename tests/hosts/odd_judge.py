@@ -201,7 +201,8 @@ def different_values(source, made, bound):
 
     def said(other):
         status, out, err = tool("h5diff", *options, source, other)
-        return status and ((out + err).replace(str(other), "").splitlines()[:6] or [f"status {status}"])
+        text = re.sub(r"HDF5: infinite loop closing library\n.*\n?", "", (out + err).replace(str(other), ""))
+        return status and (text.splitlines()[:6] or [f"status {status}"])
 
     found = said(made)
     if found:
