@@ -127,7 +127,7 @@ int64_t h5z_gpu_enter_device(int device);
 void h5z_gpu_leave_device(void);
 
 #define H5Z_GPU_READ_ONLY 1u
-/* of an array in host memory: all GPUs that the process sees share the work, not its own alone */
+/* of an array in host memory that is read: all GPUs that the process sees share the work, not its own alone */
 #define H5Z_GPU_EVERY_DEVICE 2u
 
 /* Frames of an array on their way. One thread at a time uses it.

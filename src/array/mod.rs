@@ -77,8 +77,7 @@ impl Encoding {
         beyond: Option<&[u8]>,
         threads: usize,
     ) -> Result<Encoding> {
-        let every = array.is_for_every_gpu();
-        let sharing = |n, bytes| Sharing::to_encode(&params, n, bytes, threads, every);
+        let sharing = |n, bytes| Sharing::to_encode(&params, n, bytes, threads);
         Encoding::by(array, params, chunk, origins, beyond, threads, sharing)
     }
 

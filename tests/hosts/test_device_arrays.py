@@ -187,7 +187,7 @@ with h5py.File(path, "w") as f:
 
 
 def test_several_gpus_share_the_work_on_an_array_in_host_memory(tmp_path):
-    """Batches in turn; the file is the same. 72 MB: less is not worth a GPU's start."""
+    """They read, batches in turn; one writes. The file is the same. 72 MB: less is not worth a GPU's start."""
     run(tmp_path, """
 x = np.linspace(0, 60, 18 << 20, dtype="f4").reshape(9, 2 << 20)
 x[3] = np.nan
@@ -197,7 +197,7 @@ with h5py.File(path, "w") as f:
         before = [device.launches(k) for k in range(3)]
         h5z_gpu.write(d, x, devices=devices)
         wrote = [device.launches(k) - n for k, n in zip(range(3), before)]
-        assert all((n > 0) == (k in ((0, 1, 2) if devices else (0,))) for k, n in enumerate(wrote)), (devices, wrote)
+        assert [n > 0 for n in wrote] == [True, False, False], (devices, wrote)
     assert frames(f["one"]) == frames(f["all"])
     before = [device.launches(k) for k in range(3)]
     back = h5z_gpu.read(f["all"], devices="all")

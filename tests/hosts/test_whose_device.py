@@ -142,6 +142,8 @@ with h5py.File(path, "w") as f:
     h5z_gpu.read(d, devices="all", threads=8)
     assert device.opened() == set() and device.calls() == 0
     h5z_gpu.write(d, x, devices="all", threads=2)
+    assert device.opened() == {0}, "writing is limited by the host's memory, which GPUs share"
+    h5z_gpu.read(d, devices="all", threads=2)
     assert device.opened() == {0, 1, 2}, "three batches"
     before = [device.launches(k) for k in range(5)]
     assert sum(map(bool, before)) == 3
