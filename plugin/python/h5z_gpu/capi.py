@@ -14,7 +14,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from ctypes import (
-    POINTER, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p,
+    POINTER, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64,
+    c_void_p,
 )  # fmt: skip
 from typing import Any
 

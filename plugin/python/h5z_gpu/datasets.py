@@ -56,8 +56,8 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
     progress : bool, optional
         A progress bar; without a word where it takes more than two seconds in a terminal, if tqdm is installed.
     devices : {None, "all"}
-        "all" shares the reading of arrays in host memory out between all GPUs that the process sees; without, one of them
-        does it. An array in a GPU's memory is that GPU's.
+        "all" shares the reading of arrays in host memory out between all GPUs that the process sees; without, one of
+        them does it. An array in a GPU's memory is that GPU's.
     provenance : bool, optional
         Whether a dataset that loses bits says so in attributes, `lossy_compression` and the like. Default: as
         `h5z_gpu.provenance.enabled`, True.
