@@ -222,8 +222,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
             left_out = found.origins[found.masks != 0].tolist()
             if left_out:
                 raise refused(dataset, f"has {len(left_out)} chunks, the first at {tuple(left_out[0])}, that were "
-                                       "stored without the filter: it was not loaded, or chunks at the edges are kept without"
-                                       " filters; h5z-gpu repack makes a file in which all have it")  # fmt: skip
+                                       "stored without the filter: it was not loaded, or chunks at the edges are kept "
+                                       "without filters; h5z-gpu repack makes a file in which all have it")  # fmt: skip
             return [Shuffle(dataset.dtype.itemsize)] * (len(ids) - 1) + [Compressor(cd_values=filters[-1][2])]
 
     translator = Translator(str(path), **{"error": "raise"} | options)
