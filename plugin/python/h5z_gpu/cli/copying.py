@@ -41,8 +41,9 @@ from .hdf5 import (
     has, header, link_properties, links_of, space_of, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
-from .places import Place, holds_references, owns_memory, places_in
+from .places import Place, holds_references, places_in
 from .references import References
+from .values import elements
 
 AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
@@ -341,20 +342,6 @@ def _is_of_110(dataset: h5d.DatasetID) -> bool:
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
-    """Memory for elements: their type there, and their bytes, a row each. What HDF5 has allocated for them is given
-    back at the end."""
-    memory = kind.copy() if held or kind.committed() else kind
-    rows = np.zeros((count, memory.get_size()), np.uint8)
-    try:
-        yield memory, rows
-    finally:
-        if owns_memory(held):
-            name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
-            getattr(calls, name)(memory, h5s.create_simple((count,)), DEFAULT, rows.ctypes.data)
 
 
 def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Place, ...]] = None,
