@@ -38,7 +38,7 @@ from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
     DEFAULT, address, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
-    has, header, link_properties, links_of, space_of, wrapped,
+    has, header, link_properties, links_of, space_of, times_of, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
@@ -81,6 +81,8 @@ class Copier:
         """Whether H5Ocopy is used where it can be."""
         self.addresses: dict[int, int] = {}
         """Where an object of the old file is in the new one."""
+        self.times: dict[int, tuple[int, ...]] = {}
+        """What `times.restore` is to write: the old objects' times, by the addresses of the new ones."""
         self.references = References(source.id, target.id, self.addresses)
         self.empty: list[tuple[bytes, Optional[bytes], int]] = []
         """Where references led to no object of the old file, and how many: they are empty in the new one."""
@@ -240,7 +242,9 @@ class Copier:
         self.attributes(old, new, path)
 
     def attributes(self, old: Any, new: Any, path: bytes) -> None:
-        """Copies all attributes of an object."""
+        """Copies all attributes of an object, and notes its times."""
+        if found := times_of(old):
+            self.times[address(new)] = found
         for name, charset in attributes_of(old):
             if self.ready(path, name):
                 with self._guarded(path, name):
