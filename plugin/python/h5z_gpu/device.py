@@ -118,9 +118,9 @@ def device_array(array: Any) -> DeviceArray | None:
         return array
     if hasattr(array, "__dlpack_device__"):
         kind, device = _dlpack_device(array)
-        if kind == _CUDA:
+        if kind in (_CUDA, _CUDA_MANAGED):  # the driver moves managed memory; work on it may be pending all the same
             return _from_dlpack(array, device)
-        if kind not in (_CPU, _CUDA_HOST, _CUDA_MANAGED):
+        if kind not in (_CPU, _CUDA_HOST):
             raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host "
                             f"memory are "
                             "taken: copy it to host memory")  # fmt: skip

@@ -38,11 +38,12 @@ from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
     DEFAULT, address, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
-    has, header, link_properties, links_of, space_of, wrapped,
+    has, header, link_properties, links_of, space_of, times_of, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
-from .places import Place, holds_references, owns_memory, places_in
+from .places import Place, holds_references, places_in
 from .references import References
+from .values import elements
 
 AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
@@ -80,6 +81,8 @@ class Copier:
         """Whether H5Ocopy is used where it can be."""
         self.addresses: dict[int, int] = {}
         """Where an object of the old file is in the new one."""
+        self.times: dict[int, tuple[int, ...]] = {}
+        """What `times.restore` is to write: the old objects' times, by the addresses of the new ones."""
         self.references = References(source.id, target.id, self.addresses)
         self.empty: list[tuple[bytes, Optional[bytes], int]] = []
         """Where references led to no object of the old file, and how many: they are empty in the new one."""
@@ -239,7 +242,9 @@ class Copier:
         self.attributes(old, new, path)
 
     def attributes(self, old: Any, new: Any, path: bytes) -> None:
-        """Copies all attributes of an object."""
+        """Copies all attributes of an object, and notes its times."""
+        if found := times_of(old):
+            self.times[address(new)] = found
         for name, charset in attributes_of(old):
             if self.ready(path, name):
                 with self._guarded(path, name):
@@ -341,20 +346,6 @@ def _is_of_110(dataset: h5d.DatasetID) -> bool:
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
-    """Memory for elements: their type there, and their bytes, a row each. What HDF5 has allocated for them is given
-    back at the end."""
-    memory = kind.copy() if held or kind.committed() else kind
-    rows = np.zeros((count, memory.get_size()), np.uint8)
-    try:
-        yield memory, rows
-    finally:
-        if owns_memory(held):
-            name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
-            getattr(calls, name)(memory, h5s.create_simple((count,)), DEFAULT, rows.ctypes.data)
 
 
 def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Place, ...]] = None,

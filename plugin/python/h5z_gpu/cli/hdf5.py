@@ -21,7 +21,7 @@ from .. import index
 from .common import Problem
 
 DEFAULT = 0  # H5P_DEFAULT, and H5S_ALL
-_BASIC, _HEADER = 1, 8  # H5O_INFO_BASIC, H5O_NATIVE_INFO_HDR
+_BASIC, _TIME, _HEADER = 1, 2, 8  # H5O_INFO_BASIC, H5O_INFO_TIME, H5O_NATIVE_INFO_HDR
 _UTF8 = 1  # H5T_CSET_UTF8
 
 
@@ -112,6 +112,15 @@ def address(item: Any) -> int:
     info = _Info()
     calls.H5Oget_info3(item, ctypes.byref(info), _BASIC)
     return int.from_bytes(bytes(info.token[:8]), "little")
+
+
+def times_of(item: Any) -> tuple[int, ...]:
+    """When an object was read, modified, changed and made, as far as its header says, else 0; () of HDF5 1.10."""
+    if not has("H5Oget_info3"):
+        return ()
+    info = _Info()
+    calls.H5Oget_info3(item, ctypes.byref(info), _TIME)
+    return tuple(info.times)
 
 
 def header(item: Any) -> Header:

@@ -48,7 +48,8 @@ def why_left(dataset: h5py.Dataset, why: str) -> str:
     names = [properties.get_filter(k)[3].decode(errors="replace") for k in range(properties.get_nfilters())]
     if names:
         return f"{why}, which are compressed already: {', '.join(name.split(';')[0] for name in names)}"
-    return f"{why}, {dataset.size * dataset.id.get_type().get_size()} bytes of them" if _is_small(dataset) else why
+    size = (dataset.size or 0) * dataset.id.get_type().get_size()  # of a null space h5py has no size
+    return f"{why}, {size} bytes of them" if _is_small(dataset) else why
 
 
 def _is_small(dataset: h5py.Dataset) -> bool:

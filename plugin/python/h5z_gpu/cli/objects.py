@@ -24,7 +24,7 @@ from ..views import numbers
 from .btree import vanished
 from .common import Problem, pread, say
 from .hdf5 import has, header
-from .places import lies_elsewhere
+from .values import sum_of
 
 # What h5py raises for objects that HDF5 cannot read.
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
@@ -399,27 +399,6 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
                 chunks.sums[row] = sum_of(chunks.dataset, box)
             except UNREADABLE as why:
                 chunks.damage[row] = reason(why)
-
-
-def sum_of(dataset: h5py.Dataset, box: tuple[slice, ...]) -> int:
-    """A checksum of values as HDF5 reads them: of their bytes in the file's type, or of texts and the like."""
-    if lies_elsewhere(dataset.id.get_type()):
-        try:
-            return zlib.crc32(repr(dataset[box].tolist() if box else dataset[()]).encode(errors="surrogateescape"))
-        except (TypeError, ValueError):  # h5py has no type for them, which is no damage
-            return 0
-    return zlib.crc32(read_raw(dataset, box)[2].data)
-
-
-def read_raw(dataset: h5py.Dataset, box: tuple[slice, ...]) -> tuple[h5py.h5s.SpaceID, h5py.h5s.SpaceID, np.ndarray]:
-    """Values in the file's type as bytes, along a last axis; and their space in memory and in the dataset."""
-    kind, extents = dataset.id.get_type(), tuple(part.stop - part.start for part in box)
-    values = np.empty((*extents, kind.get_size()), np.uint8)
-    here, there = h5py.h5s.create_simple(extents) if box else h5py.h5s.create(h5py.h5s.SCALAR), dataset.id.get_space()
-    if box:
-        there.select_hyperslab(tuple(part.start for part in box), extents)
-    dataset.id.read(here, there, values, mtype=kind)
-    return here, there, values
 
 
 def is_of_numpy(dataset: h5py.Dataset) -> bool:

@@ -11,14 +11,15 @@ import h5py
 from . import groups
 from .boxes import boxes, cut
 from .common import pread
-from .copying import Copier, Link, copy_box, elements
+from .copying import Copier, Link, copy_box
 from .creation import create_like
 from .hdf5 import address, attributes_of, calls
 from .objects import (
-    UNREADABLE, Chunks, Note, chunks_of, of_the_system, reason, refuse_dataset, sum_of, walk,
+    UNREADABLE, Chunks, Note, chunks_of, of_the_system, reason, refuse_dataset, walk,
 )
 from .places import Place, holds_references, lies_elsewhere, places_in
 from .repair import Lost, fill_chunks, fill_end, lost_chunk, put
+from .values import elements, sum_of
 
 # An object's path, and the name of an attribute of it or None.
 Step = tuple[str, Optional[str]]
@@ -332,10 +333,10 @@ def _sums_of_all(dataset: h5py.Dataset) -> Sums:
 
 
 def _has_values(dataset: h5py.Dataset) -> bool:
-    """Whether a dataset has values of its own that mean the same in another file."""
+    """Whether a dataset has values of its own."""
     virtual_or_external = dataset.is_virtual or dataset.external is not None
     stored = dataset.shape is not None and dataset.id.get_storage_size() and not virtual_or_external
-    return bool(stored) and not dataset.id.get_type().detect_class(h5py.h5t.REFERENCE)
+    return bool(stored)
 
 
 def _looked_up(chunks: Chunks, made: h5py.Dataset, origin: list[int], sums: Sums) -> bool:

@@ -186,6 +186,7 @@ def _copied(job: _Job, note: Note, distrust: bool = False) -> _Made:
 
     from .creation import copy_user_block
     from .rebuild import Rebuild, begun, differences
+    from .times import restore
 
     copy, made = job.copy(), os.path.join(job.scratch, "new")
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
@@ -194,6 +195,7 @@ def _copied(job: _Job, note: Note, distrust: bool = False) -> _Made:
             new = Rebuild(file, out, data.fileno(), job.there, job.fill, distrust=distrust, without=job.without,
                           note=note)
             new.run()
+        restore(made, file.userblock_size, new.times)
         copy_user_block(file, made)
     unknown = [{"object": "/", "why": "HDF5's tables are damaged; what they do not list any more is not in the "
                 "new file"}]

@@ -60,7 +60,7 @@ class References:
                 self.exchange(part.reshape(*part.shape[:-1], place.number, place.step), place.inner)
             elif place.kind == VLEN and holds_references(place.inner):
                 for index in np.ndindex(part.shape[:-1]):
-                    self.exchange(pointed_at(part[index], place), place.inner)
+                    self.exchange(pointed_at(part[index], place.step), place.inner)
 
     def targets(self, elements: np.ndarray, places: tuple[Place, ...]) -> set[int]:
         """Addresses in the old file that elements refer to, by references that lead somewhere."""
@@ -73,7 +73,7 @@ class References:
                 found |= self.targets(part.reshape(*part.shape[:-1], place.number, place.step), place.inner)
             elif place.kind == VLEN:
                 for index in np.ndindex(part.shape[:-1]):
-                    found |= self.targets(pointed_at(part[index], place), place.inner)
+                    found |= self.targets(pointed_at(part[index], place.step), place.inner)
         return found - {0}
 
     def _objects(self, part: np.ndarray) -> None:
@@ -125,10 +125,11 @@ class References:
         return True
 
 
-def pointed_at(element: np.ndarray, place: Place) -> np.ndarray:
-    """The elements that an element of any length (hvl_t: a number and a pointer) has in memory, as rows of bytes."""
+def pointed_at(element: np.ndarray, step: int) -> np.ndarray:
+    """The elements that an element of any length (hvl_t: a number and a pointer) has in memory, as rows of `step`
+    bytes."""
     count, pointer = (int(n) for n in np.ascontiguousarray(element).view(np.uintp))
     if not count or not pointer:
-        return np.zeros((0, place.step), np.uint8)
-    there = (ctypes.c_uint8 * (count * place.step)).from_address(pointer)
-    return np.asarray(memoryview(there).cast("B")).reshape(count, place.step)
+        return np.zeros((0, step), np.uint8)
+    there = (ctypes.c_uint8 * (count * step)).from_address(pointer)
+    return np.asarray(memoryview(there).cast("B")).reshape(count, step)
