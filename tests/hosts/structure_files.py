@@ -6,6 +6,7 @@ its own, too.
 """
 
 import ctypes
+import os
 from dataclasses import dataclass, field
 
 import h5py
@@ -30,7 +31,7 @@ def make(path, how):
         how.properties(properties)
     access.set_libver_bounds(how.low, h5f.LIBVER_LATEST)
     access.set_fclose_degree(h5f.CLOSE_STRONG)
-    with h5py.File(h5f.create(bytes(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access)) as f:
+    with h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access)) as f:
         how.fill(f)
     if how.block:
         with open(path, "r+b") as raw:

@@ -222,7 +222,7 @@ def parallel(desk, tas):
     assert run("/usr/bin/python3", "-c", asks, env=env | {"H5PY_ALWAYS_USE_MPI": "1"}) == "True\n"
     assert run("/usr/bin/python3", "-c", asks, env=env) == "False\n"
     for name in re.findall(r"`(\w*(?:LOCAL_RANK|LOCALRANKID|LOCALID))`", page):
-        assert f'"{name}"' in (ROOT / "src/cuda/mod.rs").read_text(), name
+        assert f'"{name}"' in (ROOT / "src/cuda/choose.rs").read_text(), name
 
 
 def zarr(desk, tas):

@@ -51,6 +51,19 @@ with h5py.File(path, "w") as f:
 """)
 
 
+def test_what_neither_interface_hands_out_is_told_in_the_librarys_words(tmp_path):
+    """PyTorch's tensors that need gradients: both interfaces raise."""
+    run(tmp_path, """
+class Grad(device.Exported):
+    def __dlpack__(self, stream=None): raise BufferError("on a device")
+    @property
+    def __cuda_array_interface__(self): raise RuntimeError("use var.detach()")
+try: h5z_gpu.views.as_array(Grad(a, a, 1))
+except TypeError as e: assert "cannot be read: use var.detach" in str(e), e
+else: raise SystemExit("taken")
+""")
+
+
 def test_the_driver_says_on_which_device_an_array_is(tmp_path):
     """Arrays of the older interface do not say it: memory of device 1 was taken for device 0's."""
     run(tmp_path, """
