@@ -8,10 +8,12 @@ references   what kerchunk and VirtualiZarr read an HDF5 file by, without HDF5
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,6 +174,22 @@ register_codec("h5z_gpu", Serializer)
 register_codec("numcodecs.h5z-gpu", Frames)
 
 
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """No garbage is collected within the block.
+
+    kerchunk waits for a thread of zarr's while it goes through a file, and holds h5py's lock all the time. A collection
+    in that thread that finds an object of h5py wants the lock too: neither would ever go on.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """kerchunk's references to an HDF5 file: a dictionary, to be kept as JSON, by which zarr reads it without HDF5.
 
@@ -228,7 +246,8 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
 
     translator = Translator(str(path), **{"error": "raise"} | options)
     try:
-        found: dict[str, Any] = translator.translate()
+        with _without_collections():
+            found: dict[str, Any] = translator.translate()
         refs = found["refs"]
         # kerchunk takes the fill value from netCDF's attribute, or names none. What is in missing chunks is HDF5's.
         for key in [k for k in refs if k.endswith("/.zarray")]:

@@ -148,4 +148,5 @@ def lookup3(rows: np.ndarray) -> np.ndarray:
     c = (c ^ b) - _turned(b, 16)
     a = (a ^ c) - _turned(c, 4)
     b = (b ^ a) - _turned(a, 14)
-    return (c ^ b) - _turned(b, 24)
+    checksum: np.ndarray = (c ^ b) - _turned(b, 24)
+    return checksum
