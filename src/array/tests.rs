@@ -135,7 +135,7 @@ fn frames_are_those_of_dense_chunks() {
 
 /// Batches as a GPU gets them, by an engine without one.
 fn in_batches(_: usize, _: usize) -> sharing::Sharing {
-    sharing::Sharing { batch: 4, lanes: 2, engine: sharing::Coder::Gpu(std::slice::from_ref(Engine::global())) }
+    sharing::Sharing { batch: 4, lanes: 2, engine: sharing::Coder::Gpu(vec![Engine::global()]) }
 }
 
 #[test]
