@@ -154,7 +154,7 @@ pub(super) fn fill_of(params: &Params) -> Option<u64> {
 }
 
 /// r, which says what a value becomes. `None` without a usable step: it stays as it is.
-pub(in crate::codec) fn settler<S: Value>(params: &Params, bound: f64) -> Option<impl Fn(S) -> S + use<S>> {
+pub(crate) fn settler<S: Value>(params: &Params, bound: f64) -> Option<impl Fn(S) -> S + use<S>> {
     Quantizer::<S>::new(bound, fill_of(params)).map(|quantizer| move |x| quantizer.settled(x))
 }
 
