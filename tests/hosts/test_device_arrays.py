@@ -182,7 +182,7 @@ with h5py.File(path, "w") as f:
         h5z_gpu.write(d, device.Array(a))
         raise SystemExit("taken")
     except (OSError, ValueError) as e:
-        assert "H5Z_GPU_DEVICE is cpu" in str(e) and "copy it to host memory" in str(e), e
+        assert "H5Z_GPU_DEVICE is cpu" in str(e) and "copy the array to host memory" in str(e), e
 """, H5Z_GPU_DEVICE="cpu")
 
 
