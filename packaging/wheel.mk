@@ -68,7 +68,7 @@ wheel-musl: rust .env/zig .env/made
 	@rm -rf target/wheel-musl && $(call packed,$(STAGE)/musl,$(BUILDS)/$(MUSL)/$(PROFILE),target/wheel-musl,x86_64)
 	@ls target/wheel-musl/*.whl
 
-# Zig links for macOS without Apple's SDK, and signs what arm64 wants signed. rustc asks for the SDK once more, in vain.
+# Zig links for macOS without Apple's SDK, and signs what arm64 wants signed. rustc asks for the SDK again, in vain.
 wheel-macos: rust .env/zig .env/made
 	@rm -rf target/wheel-macos
 	@for each in arm64:aarch64:11.0 x86_64:x86_64:10.12; do set -- $$(echo $$each | tr : ' ') && \

@@ -102,7 +102,7 @@ pub(crate) fn restate(frame: &mut [u8], mode: Mode, dtype: Dtype, raw_len: usize
 /// Bytes by which a frame may exceed its chunk (FORMAT.md §6): the header of a frame of codec `stored`.
 pub const STORED_HEADER: usize = 64;
 
-/// The header of a frame that stores so many bytes.
+/// The header of a frame that stores `raw_len` bytes.
 fn stored_header(raw_len: usize) -> Header {
     Header {
         codec: CodecId::STORED,

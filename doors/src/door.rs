@@ -29,7 +29,8 @@ use std::ptr;
 /// Calls of fewer values go straight on, and so do those of fewer in one row.
 const FEW: i64 = 256;
 const LONG: i64 = 1 << 14;
-/// Of so many bytes whole chunks take the short way though the chunk cache has room for them: netCDF's has for 64 MiB.
+/// Calls of at least this many bytes in whole chunks take the short way even if HDF5's chunk cache could hold the
+/// chunks (netCDF's holds 64 MiB).
 const MUCH: u64 = 4 << 20;
 /// Our filter's number.
 const FILTER: c_int = 443;
@@ -51,7 +52,7 @@ pub type Why = Cow<'static, str>;
 
 /// How a call ended.
 pub enum Outcome {
-    /// The short way, so many bytes.
+    /// The short way; the number of bytes moved.
     Done(u64),
     /// It is HDF5's to do.
     Native(Why),

@@ -16,7 +16,7 @@
 //!
 //! Nothing is kept from one call to the next that could change: no index, no dataset, no open file. Nothing is held
 //! back: what a call has written is in HDF5's hands when it returns. A failure to read is left to HDF5, which reads
-//! once more and gives the error that the program knows. Neither HDF5 nor the plugin is linked.
+//! again and gives the error that the program knows. Neither HDF5 nor the plugin is linked.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

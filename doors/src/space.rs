@@ -109,7 +109,7 @@ unsafe fn selected(q: &Questions, space: Hid) -> Option<Region> {
     }
 }
 
-/// Whether so many values that are selected all lie in one row.
+/// Whether the `count` selected values all lie in one row.
 ///
 /// # Safety
 /// `space` is an identifier.

@@ -19,7 +19,7 @@ using tiles::Tile;
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 // Words of shared memory for a tile's payload. Longer ones stay where they are.
 constexpr u32 POOL = 864;
-// Payloads of so many words, a residual every few bytes at best, are read by another table.
+// Payloads of at most this many words are read by the table for sparse residuals.
 constexpr u32 SHORT = THREADS;
 // No stream of more words is read: a writer takes fixed width there.
 constexpr u32 LONGEST_STREAM = tiles::MOST + 1;

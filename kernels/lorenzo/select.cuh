@@ -150,7 +150,7 @@ struct Turns {
     u32 first[tiles::MOST / 128], last[tiles::MOST / 128];
 };
 
-// The last so many axes.
+// A tag for the last R axes.
 template <int R>
 struct Rank {
     static constexpr int value = R;

@@ -112,7 +112,7 @@ struct Sparse {
     __device__ __forceinline__ u32 bytes() const { return __popc(ones) + 2 * __popc(twos) + 4 * __popc(fours); }
     // Shorter than all of its words.
     __device__ __forceinline__ bool pays() const { return 8 + words() + 2 * bytes() < (u32)fmt::PLANES_FULL; }
-    // Behind so many nibbles, which are 0 as yet, and behind bytes.
+    // Writes the lane's part behind `nibbles` nibbles, whose words are 0 as yet, and its bytes from `to` on.
     __device__ __forceinline__ void put(u32* to_nibbles, u32 nibbles, u8* to) const {
         to += __popc(ones & lower) + 2 * __popc(twos & lower) + 4 * __popc(fours & lower);
         if (word != 0) {

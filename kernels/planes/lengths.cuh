@@ -151,7 +151,7 @@ __device__ __forceinline__ I unzigzag(I u) {
     return u >> 1 ^ ((I)0 - (u & 1));
 }
 
-// So many ones, at most 32.
+// A word whose `n` lowest bits are ones, n <= 32.
 __device__ __forceinline__ u32 ones(u32 n) { return __funnelshift_lc(~0u, 0, n); }
 
 // A number's lowest bits, `width` of them, at most 32.

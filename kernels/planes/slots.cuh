@@ -5,7 +5,7 @@
 //   wide_encode.cuh     a CTA codes each listed tile into its slot
 //   place.cuh           lengths are summed up; each payload is copied to its place in the frame
 //
-// So no tile waits for another one, however long that takes. The price is that payloads are written and read once more,
+// So no tile waits for another one, however long that takes. The price is that payloads are written and read again,
 // mostly in the L2 cache.
 //
 // A slot holds a payload in two pieces, which stand one behind the other in the frame but for the first one's middle:

@@ -43,7 +43,7 @@ __device__ __forceinline__ Array array_of(const Chunk& c, u64 values) {
         c.components, c.integer};
 }
 
-// A lane's part of a tile. Places are counted in 32 bits: larger chunks are the CPU's.
+// A lane's part of a tile. Places are counted in 32 bits: the CPU codes larger chunks.
 struct Tile {
     // Place of the lane's first value, where it lies in the array.
     u32 first;

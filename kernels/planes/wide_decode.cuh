@@ -4,7 +4,8 @@
 //
 // A tile's payload comes into shared memory, summed on the way. Each warp finds where its block's planes begin, and
 // looks up how long its fields are; sums of that say where these begin. Differences are summed up within the block,
-// then come the sums of the blocks before. A tile that is longer than its values, as no writer makes one, is the CPU's.
+// then come the sums of the blocks before. The CPU reads tiles that are longer than their
+// values; no writer makes them.
 #pragma once
 #include "../base/frame_reader.cuh"
 #include "numbers.cuh"

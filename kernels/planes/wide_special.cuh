@@ -345,7 +345,7 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
         }
         integers.can &= integers.hi == 0 || integers.hi < integers.lo;
     }
-    // Map 0; map 1 where it can be; map 0 once more where it was shorter.
+    // Map 0; map 1 where it can be; map 0 again where it was shorter.
     const bool both = integers.some();
     const TilePlan bits = plan;
     u32 least = ~0u;

@@ -22,8 +22,8 @@
 namespace huffman {
 
 constexpr u32 BITS = LIMIT, PATTERNS = 1u << BITS;
-// An escape is a residual beyond the direct symbols, whose lower bits follow its codeword: so many for the first two
-// symbols.
+// An escape is a residual beyond the direct symbols; its lower bits follow its codeword. This many bits for the first
+// two symbols of escapes.
 constexpr u32 LEAST_LOWER = 4;
 // The same for runs of zeros beyond the short ones.
 constexpr u32 LEAST_RUN_LOWER = 3;

@@ -78,7 +78,7 @@ struct Linear {
         return fabs(t) <= limit;
     }
     __device__ __forceinline__ S value(double whole) const { return T::add(base, T::round(__dmul_rn(whole, step))); }
-    // Whether x has the bits of so many steps, and not those of one more.
+    // Whether x has the bits of `whole` steps, and not those of `whole` + 1 steps.
     __device__ __forceinline__ bool tells(S x, double whole) const {
         return T::bits(value(whole)) == T::bits(x) && T::bits(value(__dadd_rn(whole, 1.0))) != T::bits(x);
     }

@@ -15,7 +15,7 @@ constexpr u32 LIMIT = (u32)fmt::CODEWORD_LIMIT;
 static_assert(DIRECT == 32 && SHORT_RUNS == 16 && LIMIT == 11 && JOINT + 2 * RUNS == SYMBOLS,
               "symbols as in FORMAT.md §3.2, which are found by shifts");
 
-// A number for each symbol takes so many places: whole warps.
+// Length of a table with a number for each symbol, rounded up to whole warps.
 constexpr u32 SLOTS = (SYMBOLS + 31) / 32 * 32;
 
 }  // namespace huffman

@@ -70,7 +70,7 @@ int64_t h5z_gpu_choices(char *text, size_t size);
 int64_t h5z_gpu_stored_words(const uint32_t *words, size_t count, const char *type, size_t rank, const uint64_t *dims,
                              const void *fill, uint32_t stored[H5Z_GPU_WORDS_MAX]);
 
-/* No frame of so many raw bytes is longer than this. */
+/* The longest frame of a chunk of `raw_len` bytes. */
 size_t h5z_gpu_max_encoded(size_t raw_len);
 
 /* Encodes one chunk. Answers the frame's length. What cannot be made smaller is stored, and what there is too little

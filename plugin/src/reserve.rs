@@ -187,7 +187,7 @@ unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
         }
     };
     if !moved.is_null() {
-        // SAFETY: both have so many bytes, and the new block is another; the old one is used no more.
+        // SAFETY: both blocks have at least `len.min(size)` bytes and do not overlap; the old block is used no more.
         unsafe {
             moved.copy_from_nonoverlapping(p, len.min(size));
             free(p);

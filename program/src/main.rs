@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program `h5z-gpu` for machines with and without Python: bounds in every tool's words, where the plugin is, and
-//! what keeps HDF5 from it.
+//! why HDF5 does not find it.
 //!
 //! The Python package's program of this name hands these commands to this one, which lies beside the plugin, and has
 //! the rest, for HDF5 and netCDF files.

@@ -40,7 +40,7 @@ impl Overlap {
         self.chunk.iter().map(|r| r.end - r.start).product()
     }
 
-    /// Where it begins in a chunk whose values are so many bytes apart along each axis.
+    /// The box's offset in bytes in a chunk; `steps`: bytes between neighbours along each axis.
     pub(super) fn place(&self, steps: &[isize]) -> usize {
         self.chunk.iter().zip(steps).map(|(r, &s)| r.start as usize * s as usize).sum()
     }
@@ -257,7 +257,7 @@ pub(super) fn raw_len(array: &Array, chunk: &[u64], origins: &[i64]) -> Result<u
     let rank = array.shape().len();
     if chunk.len() != rank || rank == 0 || !origins.len().is_multiple_of(rank) {
         let got = format!(
-            "{chunk:?} with {} numbers for origins; the array has {rank} axes, of which one at least is needed",
+            "{chunk:?} with {} numbers for origins; the array has {rank} axes, and must have at least one",
             origins.len()
         );
         return Err(Error::params("chunks", got));

@@ -81,7 +81,7 @@ impl Encoding {
         Encoding::by(array, params, chunk, origins, beyond, threads, sharing)
     }
 
-    /// As [`Encoding::new`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.
+    /// As [`Encoding::new`]; `sharing` maps the number and length of chunks in host memory to how they are shared out.
     fn by(
         array: Array,
         params: Params,
@@ -149,7 +149,7 @@ pub fn decode(
     decode_by(frames, array, chunk, origins, threads, sharing)
 }
 
-/// As [`decode`]; `sharing` says how so many chunks of so many bytes in host memory are shared out.
+/// As [`decode`]; `sharing` maps the number and length of chunks in host memory to how they are shared out.
 fn decode_by(
     frames: Frames<'_>,
     array: &mut Array,

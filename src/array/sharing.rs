@@ -98,7 +98,7 @@ impl Sharing {
     }
 }
 
-/// CPU threads: so many, or for 0 as many as the process may use.
+/// CPU threads: `threads`, or if 0 as many as the process may use.
 fn cores(threads: usize) -> usize {
     if threads > 0 { threads } else { crate::parallel::cores() }
 }

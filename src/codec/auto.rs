@@ -13,7 +13,7 @@
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
 //! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
 //!              than there is: if what was taken is 1.02 times as long as lorenzo makes the multiples, or 1.12 times as
-//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. That is the CPU's
+//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. Only the CPU can
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -42,8 +42,8 @@ const THIN: u128 = 48;
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME: u64 = 100;
-/// A unit and few values are looked for where planes without a bound takes less than so many times as much as the bound
-/// leaves, for each byte of a value: they are not shorter by more.
+/// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
+/// bound leaves: coding them exactly never saves more.
 const NEAR_LOSSLESS: u128 = 2;
 
 /// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
@@ -90,7 +90,7 @@ pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usiz
     (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
 }
 
-/// Bytes of the whole chunk, of whose sample the frame that candidate `k` made has so many.
+/// Length of the chunk's frame by candidate `k`, extrapolated from `len`, the length of its sample's frame.
 fn whole(sample: &Sample, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
     let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
     // What is stored instead.
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// There are few numbers of 16 bits; what keeps few does not hold f32 in place of them.
+    /// There are few distinct 16-bit numbers; a dictionary does not hold f32 in place of them.
     #[test]
     fn halves_are_chosen_among_codecs_that_hold_them() {
         let at = |i: usize| 4.0 * ((i % 512) as f32 * 0.03).sin() + 3.0 * ((i / 512) as f32 * 0.02).cos();

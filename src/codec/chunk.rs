@@ -20,7 +20,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) threads: usize,
     /// The bound used, where it is known already.
     pub(crate) used: Option<Used>,
-    /// What keeps the chunk without loss, where it is known already.
+    /// How the chunk is coded without loss, if that is chosen already.
     pub(crate) kept: Option<Kept>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Codec {
     pub(crate) id: CodecId,
     /// Names of a frame's sections, in their order.
     pub(crate) sections: &'static [&'static str],
-    /// Reads a frame on so many CPU threads into a buffer of the frame's raw length.
+    /// Decodes a frame on a number of CPU threads into a buffer of the frame's raw length.
     pub(crate) decode: fn(&Frame<'_>, usize, &mut [u8]) -> Result<()>,
     /// Its side on the GPU, where it has one.
     #[cfg(feature = "cuda")]

@@ -46,7 +46,7 @@ const RUNS_OF_ROWS: usize = 3;
 const ROWS: usize = 8;
 /// Of a small chunk runs are an eighth, or a tile's numbers: what repeats takes most of the time of choosing.
 const PART_OF_RUNS: usize = 8;
-/// Numbers in a row among which repeated ones are counted, in so many parts of a sample.
+/// Numbers in a row among which repeated ones are counted, in each of `COUNTS` parts of a sample.
 const COUNTED: usize = 4096;
 const COUNTS: usize = 4;
 /// Bits of a place in the table that remembers them.
@@ -54,11 +54,11 @@ const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const FEW: usize = 16;
-/// Last bytes that are as many as so many equally frequent ones, or fewer, are not random.
+/// Last bytes with the entropy of this many equally frequent bytes, or less, are not random.
 const ENDS: usize = 128;
-/// Of so many runs one is looked at for whether numbers are smooth.
+/// One run in four is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
-/// What is this many times smaller than the chunk is not compared with planes once more.
+/// What is this many times smaller than the chunk is not compared with planes again.
 pub(crate) const SURE: usize = 4;
 /// What a byte counts by a dictionary, where one by planes counts 800; and where `bytes` is best, which finds more
 /// farther away than in a sample.
@@ -67,7 +67,7 @@ const FAR: u64 = DICTIONARY * 4 / 3;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME: usize = 80;
 
-/// Whether the codec of a chunk of so many bytes is looked for here.
+/// Whether the writer must choose a lossless codec for this chunk of `raw_len` bytes.
 pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
     let dtype = params.dtype;
     let is_number = dtype.is_ieee() || dtype.class == Class::Integer && matches!(dtype.size, 4 | 8);
@@ -148,7 +148,7 @@ struct Try<'a> {
     /// Params of the tiles as a chunk.
     stacked: &'a Params,
     tiles: &'a [u8],
-    /// Runs of so many bytes.
+    /// Runs of `run` bytes.
     runs: &'a [u8],
     run: usize,
     threads: usize,
@@ -206,7 +206,7 @@ impl Try<'_> {
             }
         }
         if is_smooth {
-            // planes and lorenzo take differences of these once more. Where planes loses a sixteenth, lorenzo does too.
+            // planes and lorenzo take differences of these again. Where planes loses a sixteenth, lorenzo does too.
             let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
             let most = best.0.saturating_add(best.0 / 16);
             let lower = self.weigh(way(ordered, orders[0], Inner::Planes), &mut best)?;
@@ -370,7 +370,7 @@ pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Re
     Ok(lens.into_iter().map(|(_, len)| len).min())
 }
 
-/// What keeps a chunk that is open.
+/// Chooses how a chunk is coded without loss.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
     choose_with(chunk, true)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a chunk without loss: what `exact.rs` and `short.rs` say of a chunk, and `scaled` does.
+//! How a chunk is coded without loss: `exact.rs` and `short.rs` choose it, and `scaled` does it.
 
 use crate::params::{Bound, Codec, Params, Request};
 
@@ -85,7 +85,7 @@ pub(crate) struct Way {
     pub(crate) inner: Inner,
 }
 
-/// What keeps a chunk.
+/// How a chunk is coded without loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kept {
     Planes,
@@ -98,7 +98,7 @@ pub(crate) enum Kept {
 
 impl Kept {
     /// The params of a chunk that is kept so: with a request that names the codec, if it is one that a GPU takes; else
-    /// as they are, and the CPU finds out once more. Nobody else asks for `lorenzo` without a bound.
+    /// as they are, and the CPU chooses again. Nobody else asks for `lorenzo` without a bound.
     pub(crate) fn settle(self, params: Params) -> Params {
         let request = match self {
             Kept::Planes => Request { codec: Codec::Planes, ..params.request },
@@ -108,7 +108,7 @@ impl Kept {
         Params { request, ..params }
     }
 
-    /// What keeps a chunk whose params were settled so.
+    /// How a chunk with these settled params is coded without loss.
     pub(crate) fn settled(params: &Params) -> Option<Kept> {
         match params.request {
             Request { codec: Codec::Planes, .. } => Some(Kept::Planes),

@@ -71,14 +71,14 @@ fn settle(chunk: &Chunk<'_>, is_open: bool) -> Result<(Params, Option<Used>)> {
     Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
 }
 
-/// Whether the request says which codec encodes a chunk of so many raw bytes.
+/// Whether the request says which codec encodes a chunk of `raw_len` bytes.
 pub(crate) fn is_settled(params: &Params, raw_len: usize) -> bool {
     params.request.codec != params::Codec::Auto || !params.lossy(raw_len)
 }
 
-/// The codec, on every backend, for a chunk of so many raw bytes whose request is settled. A chunk
-/// whose codec could not be chosen for lack of memory goes to `lorenzo`; one without loss whose codec is still open to
-/// `scaled`, which is the CPU's, and finds out there.
+/// The codec, on every backend, for a chunk of `raw_len` bytes whose request is settled. A chunk whose codec could not
+/// be chosen for lack of memory goes to `lorenzo`. A lossless chunk without a choice counts as `scaled`: no GPU takes
+/// it, and `exact::encode` chooses.
 pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     let dtype = params.dtype;
     if params.lossy(raw_len) {
@@ -102,13 +102,13 @@ pub(crate) fn codec_for(params: &Params, raw_len: usize) -> CodecId {
     }
 }
 
-/// Whether what keeps a chunk of so many bytes without loss is looked for.
+/// Whether a lossless codec must be chosen for a chunk of `raw_len` bytes.
 #[cfg(feature = "cuda")]
 pub(crate) fn is_kept_open(params: &Params, raw_len: usize) -> bool {
     exact::is_open(params, raw_len) || short::is_open(params, raw_len)
 }
 
-/// What keeps a chunk without loss, where that is open: integers and floating-point numbers without a bound.
+/// Chooses how a chunk is coded without loss, if that is open: integers and floating-point numbers without a bound.
 pub(crate) fn choose_kept(chunk: &Chunk<'_>) -> Result<Option<Kept>> {
     if exact::is_open(chunk.params, chunk.raw.len()) {
         exact::choose(chunk).map(Some)
@@ -119,7 +119,8 @@ pub(crate) fn choose_kept(chunk: &Chunk<'_>) -> Result<Option<Kept>> {
     }
 }
 
-/// What is looked at of a chunk of so many bytes to choose what keeps it; or else that, where nothing is.
+/// The sample of a chunk of `raw_len` bytes by which its lossless codec is chosen; or the codec, if no sample is
+/// needed.
 #[cfg(feature = "cuda")]
 pub(crate) fn look(params: &Params, raw_len: usize) -> Result<Box<dyn Look>, Kept> {
     match params.dtype.is_short() {

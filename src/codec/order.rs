@@ -53,7 +53,7 @@ pub(crate) struct Boxes {
     pub(crate) starts: Vec<usize>,
 }
 
-/// Whether an order is to be chosen for a chunk of so many bytes: it has four axes or more, and a codec with tiles.
+/// Whether an order is to be chosen for a chunk of `raw_len` bytes: it has four axes or more, and a codec with tiles.
 pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
     let (dtype, codec) = (params.dtype, params.request.codec);
     let has_tiles = match params.lossy(raw_len) {
@@ -68,7 +68,7 @@ pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
 }
 
 impl Boxes {
-    /// The sample of a chunk of so many bytes. `None` where there is nothing to choose.
+    /// The sample of a chunk of `raw_len` bytes. `None` if there is nothing to choose.
     pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Boxes> {
         let [a, ref others @ .., y, x] = *params.extents.as_slice() else { return None };
         if !is_open(params, raw_len) {

@@ -18,10 +18,10 @@ pub(crate) struct Gpu {
     pub(crate) encode_from: usize,
     /// The same for decoding.
     pub(crate) decode_from: usize,
-    /// What the kernels are told of a chunk of so many raw bytes. `None`: it is the CPU's.
+    /// What the kernels are told of a chunk, by its length in bytes. `None`: the CPU encodes it.
     pub(crate) encoding: fn(&Params, usize) -> Option<ChunkPlan>,
-    /// What the kernels are told of a frame. What they do not check is checked here. `None`: it is the CPU's, and any
-    /// fault is its to name.
+    /// What the kernels are told of a frame. What they do not check is checked here. `None`: the CPU decodes it, and
+    /// names any fault.
     pub(crate) decoding: fn(&Frame<'_>) -> Option<DecodeChunk>,
     /// Launches of encoding, in their order.
     pub(crate) encode: &'static [Launch],
@@ -34,8 +34,7 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// What kernels take of a chunk of numbers of so many bytes, `integer` as they are told it. `None`: no kernel
-    /// takes it.
+    /// As what kernels take numbers of `size` bytes, `integer` as they are told it. `None`: no kernel takes them.
     pub(crate) fn numbers(&self, integer: u32, size: u8) -> Option<Numbers> {
         let widens = self.encode.iter().any(|launch| launch.integers);
         match (integer, size) {

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 
 /// Tiles of lorenzo's in a chunk that is all sample.
 const WHOLE: usize = 4;
-/// Parts of a sample: one of so many tiles, not less and not more than these; and where they do not do.
+/// Parts of a sample: one in 32 tiles, at least and at most `FIRST`; `MORE` if those do not decide.
 const TILES_PER_PART: usize = 32;
 const FIRST: std::ops::RangeInclusive<usize> = 4..=8;
 const MORE: usize = 12;
@@ -102,16 +102,16 @@ impl Stack {
     }
 }
 
-/// What is looked at of a chunk to choose what keeps it: stacks of tiles, then runs of numbers.
+/// The sample of a chunk by which its lossless codec is chosen: stacks of tiles, then runs of numbers.
 pub(crate) trait Look: Sync {
     /// None: all of the chunk is looked at.
     fn stacks(&self) -> Vec<&Stack>;
     /// Numbers of a run, and where each begins.
     fn runs(&self) -> (usize, &[usize]);
-    /// What keeps the chunk of which these bytes were gathered.
+    /// Chooses how the chunk that the sample `seen` was taken from is coded without loss.
     fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept>;
 
-    /// Bytes that are looked at, of a chunk of so many.
+    /// Length of the sample of a chunk of `raw_len` bytes.
     fn len(&self, raw_len: usize, size: usize) -> usize {
         let (stacks, (run, starts)) = (self.stacks(), self.runs());
         let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;

@@ -34,12 +34,12 @@ const LITTLE: usize = 64;
 /// The candidates, and what a byte of their frames counts.
 const ALL: [(Kept, usize); 3] = [(Kept::Planes, 32), (Kept::Lorenzo, 33), (Kept::Bytes, 32)];
 
-/// Whether the codec of a chunk of so many bytes is looked for here.
+/// Whether the writer must choose a lossless codec for this chunk of `raw_len` bytes.
 pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
     params.dtype.is_short() && params.fits(raw_len) && params.request.codec != Codec::Planes
 }
 
-/// What keeps a chunk that is open.
+/// Chooses how a chunk is coded without loss.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
     let Some(sampled) = Sampled::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Shortest) };
     let seen = sampled.gather(chunk.raw, chunk.params.dtype.size.into())?;

@@ -112,7 +112,7 @@ impl Stream {
         unsafe { result::memcpy_htod_async(to, from, self.handle.0) }.map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
     }
 
-    /// Sees to room for so many bytes of answers. Nothing that was started may use it.
+    /// Grows the buffer of answers to `len` bytes. Nothing that was started may use it.
     pub(crate) fn expect(&mut self, len: usize) -> Result<(), Failure> {
         if len > self.got.len() {
             self.wait()?;

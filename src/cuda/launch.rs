@@ -61,9 +61,9 @@ impl Stream {
         unsafe { self.launch_with(kernel, ctas, args, &mut []) }
     }
 
-    /// Starts kernels one behind the other, with so many CTAs each. Where they know to wait for each other themselves,
-    /// CTAs of one take their places while the last ones of the kernel before still run: programmatic dependent launch,
-    /// in NVIDIA's words.
+    /// Starts kernels one behind the other, each with its number of CTAs. Where they know to wait for each other
+    /// themselves, CTAs of one take their places while the last ones of the kernel before still run: programmatic
+    /// dependent launch, in NVIDIA's words.
     ///
     /// # Safety
     /// As of [`Stream::launch`], for each of them.
@@ -123,7 +123,7 @@ pub(crate) struct Timer {
 
 #[cfg(feature = "testing")]
 impl Timer {
-    /// A stopwatch with so many marks; kept for the life of the process.
+    /// A stopwatch with `marks` marks; kept for the life of the process.
     pub(crate) fn new(marks: usize) -> Result<Self, Failure> {
         let event = |_| {
             result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| Failure::new("cuEventCreate", e))

@@ -402,7 +402,7 @@ impl Stream {
         self.fill(buffer, wanted, threads)
     }
 
-    /// Replaces what vectors hold by so many device bytes, each from its offset, and waits for them.
+    /// Replaces the contents of each vector by bytes from the device, given as (offset, length), and waits for them.
     pub(crate) fn download_vecs(
         &mut self,
         buffer: Buffer,

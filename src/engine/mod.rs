@@ -46,7 +46,7 @@ pub struct Engine {
     gpu: Option<Share>,
 }
 
-/// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of what coding so many takes, and a chunk of
+/// Raw bytes for which a thread is worth its start, some 50 µs: a tenth of the time to code them, and a chunk of
 /// this size or less is coded by the thread that brings it.
 const PER_THREAD: usize = 256 << 10;
 
@@ -278,7 +278,7 @@ impl Engine {
         if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
-    /// Whether an array of so many raw bytes may go to a GPU, which is started where that pays. Otherwise so many
+    /// Whether an array of `bytes` raw bytes may go to a GPU, which is started if that pays. Otherwise `threads`
     /// threads take it.
     pub(crate) fn uses_gpu(&self, bytes: usize, threads: usize) -> bool {
         #[cfg(feature = "cuda")]

@@ -16,14 +16,14 @@ pub(super) struct Settled {
     pub(super) params: Params,
     /// The bound used, where choosing took it.
     pub(super) used: Option<Used>,
-    /// What keeps the chunk without loss, where choosing its codec took that.
+    /// How the chunk is coded without loss, if choosing its codec chose that.
     pub(super) kept: Option<Kept>,
     /// The chunk's values with two axes exchanged, where the codec is given them so.
     swapped: Option<Vec<u8>>,
 }
 
 impl Settled {
-    /// Settles a job on so many threads.
+    /// Settles a job on `threads` threads.
     pub(super) fn new(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
         let ordered = |extents: Extents| match extents.is_swapped() {
             true => order::swapped(&extents, job.raw, threads).map(Some),
@@ -68,7 +68,7 @@ impl Settled {
         self.swapped.is_none() || frame::is_swapped(frame)
     }
 
-    /// The params by which a GPU's frame of a chunk of so many bytes is compared with one of planes, as the CPU does.
+    /// Params to code the chunk by planes too, if the GPU's lorenzo frame saved less than 3/4: the CPU compares so too.
     pub(super) fn compared(&self, raw_len: usize, frame: &[u8]) -> Option<Params> {
         let is_sure = frame.len() < raw_len / exact::SURE || self.params.dtype.is_short();
         (self.kept == Some(Kept::Lorenzo) && !is_sure).then(|| Kept::Planes.settle(self.params))

@@ -75,7 +75,7 @@ fn lengths(counts: &[u64; LORENZO_SYMBOLS]) -> Lengths {
             p += usize::from(!leaf);
         }
     }
-    // The entries taken of each list are its first ones: so many symbols, and so many whole pairs.
+    // The entries taken of each list are its first ones: first symbols, then whole pairs.
     let mut take = 2 * n - 2;
     for is_pair in levels.iter().rev() {
         let pairs = is_pair[..take].iter().filter(|&&p| p).count();

@@ -62,7 +62,7 @@ impl Meaning {
     }
 }
 
-/// The smallest class that can say so many zeros, and its lower bits.
+/// The smallest class that can say a run of `zeros` zeros, and its lower bits.
 #[inline(always)]
 pub(super) fn class(zeros: usize) -> (usize, usize) {
     if zeros <= LORENZO_SHORT_RUNS {

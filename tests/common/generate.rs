@@ -203,7 +203,7 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         }
         // A field in steps of 2^-7, as packed integers have them when they are unpacked.
         "packed" => wave(dims, random).into_iter().map(|x| bits_of((x * 128.0).floor() / 128.0)).collect(),
-        // A field of 32-bit numbers above 0, of which one in 200 is a full double.
+        // A field of 32-bit numbers above 0; one number in 200 is a full double.
         "single" => wave(dims, random)
             .into_iter()
             .map(|x| x + 16.0)

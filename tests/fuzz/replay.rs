@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What fuzzing found worth keeping, and every frame of the vectors, through the targets once more.
+//! What fuzzing found worth keeping, and every frame of the vectors, through the targets again.
 
 // Instrumented code calls libFuzzer: so the same tests run with the flags of fuzz.mk, under AddressSanitizer for one.
 #[cfg(feature = "libfuzzer")]

@@ -98,8 +98,8 @@ fn round(engine: &Engine, sizes: &[usize]) -> bool {
     compare(engine, sizes, &[false, true])
 }
 
-/// Encodes and decodes a batch of chunks of so many values and compares with the CPU, with and without damage to the
-/// first frame; true when the device did all that it can: frames that hold raw bytes are no work for it.
+/// Encodes and decodes a batch of chunks of the given numbers of values and compares with the CPU, with and without
+/// damage to the first frame; true when the device did all that it can: frames that hold raw bytes are no work for it.
 fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
     let cpu = Engine::with_threads(1);
     let value = |i: usize| (i as f64 * 0.01).sin() * 100.0;

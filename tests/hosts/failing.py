@@ -2,7 +2,7 @@
 """Runs what writes files while each call of the system that changes one fails, is cut in half, or ends the process.
 
 Started by test_whole.py with failing.so in LD_PRELOAD: python failing.py FOLDER COUNT SEED. COUNT 0 meets every call
-of every job by every fault; else a sample of so many for each pair. Prints what happened as JSON: a count by job and
+of every job by every fault; else a sample of that size for each pair. Prints what happened as JSON: a count by job and
 fault, and what went wrong.
 """
 

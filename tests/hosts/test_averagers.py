@@ -3,7 +3,7 @@
 
 NCO's averagers change `cell_methods` and stop where it is no NC_CHAR. All files come from one of netCDF-C, as climate
 models leave it: with cell_methods, coordinates, bounds, an unlimited time, fill values and several variables. What the
-programs make is read by netCDF4 and compared with the source: the filter codes what NCO writes once more, so that an
+programs make is read by netCDF4 and compared with the source: the filter codes what NCO writes again, so that an
 error may be twice the bound.
 """
 import netCDF4

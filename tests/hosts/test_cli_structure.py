@@ -17,7 +17,7 @@ BOUND = {"chunks": (5, 20), "compression": 443, "compression_opts": (11003,)}  #
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The original of each case, the same made once more, and its copy."""
+    """The original of each case, the same made again, and its copy."""
     folder, found = tmp_path_factory.mktemp("structure"), {}
     for k, (name, (old, new, _)) in enumerate(CASES.items()):
         found[name] = paths = [folder / f"{k}{which}.h5" for which in "axb"]

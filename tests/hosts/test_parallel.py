@@ -83,7 +83,7 @@ with scheduler():
     assert out == path / "new/f/v.h5"
     h5z_gpu.dask.write(a.astype("i4")[:0], path / "new/f", "empty")
     h5z_gpu.dask.write(a[:, 0, 0], path / "new/f", "line")
-    h5z_gpu.dask.write(a, path / "new/f", "v", h5z_gpu.Lossy(1e-3), fillvalue=-99.25, chunks=(2, 32, 40))  # once more
+    h5z_gpu.dask.write(a, path / "new/f", "v", h5z_gpu.Lossy(1e-3), fillvalue=-99.25, chunks=(2, 32, 40))  # again
 (path / "new/f").rename(path / "moved")
 """, tmp_path, kind)
     x = sample(shape=SHAPE)

@@ -131,7 +131,7 @@ assert len(said) == 1 and "'tas' are written without. Format" in said[0][0] and 
 with xr.open_dataset("classic.nc") as c, xr.open_dataset("three.nc") as t:
     said = {{k: x for k, x in d.tas.encoding.items() if k[:17] == "lossy_compression"}}
     assert c.tas.attrs["lossy_compression_bound"] == 0.01
-    assert c.tas.attrs == t.tas.attrs == d.tas.attrs | said, "nothing was lost once more"
+    assert c.tas.attrs == t.tas.attrs == d.tas.attrs | said, "nothing was lost again"
     assert c.tas.equals(d.tas) and t.tas.equals(d.tas)
 """, tmp_path)
 

@@ -5,7 +5,7 @@
 //! choice LIST [--chunks BYTES,BYTES] [--bounds r,r] [--per-field N] [--times N] [--pw-rel] [--relative] [--cells]
 //! ```
 //! LIST has a line a field: name, path, f32 or f64, extents as 512x512x512. Up to N boxes of each field that have at
-//! most so many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range
+//! most that many bytes, all over it, are encoded by every codec under absolute bounds of r times the field's range
 //! (`--pw-rel`: under pointwise relative ones of r; `--relative`: under r times each box's own range), each a cell.
 //! Prints by chunk size and bound how much larger than the smallest frame the chosen one is, how often each codec is
 //! chosen, what choosing takes (medians: of all cells, of those of planes, and in percent of encoding by planes alone;

@@ -46,7 +46,7 @@ fn median(mut times: Vec<f32>) -> f64 {
     f64::from(times[times.len() / 2])
 }
 
-/// GB/s for so many bytes in so many milliseconds.
+/// GB/s of `bytes` bytes in `ms` milliseconds.
 fn rate(bytes: usize, ms: f64) -> f64 {
     bytes as f64 / ms / 1e6
 }

@@ -185,7 +185,7 @@ fn check(cases: &[Case], r: &mut Random, gpu: &Engine, cpu: &Engine, tally: &mut
     Ok(())
 }
 
-/// Makes a random chunk of at most so many values, of one codec or of any.
+/// Makes a random chunk of at most `values` values, of one codec or of any.
 type Make = fn(&mut Random, u64, Option<Codec>) -> Case;
 
 /// Every golden vector, written and read by every backend, the GPU among them; and the frames that must be refused, by

@@ -86,16 +86,19 @@ __device__ __forceinline__ u32 weighted_wide(u32 a, u32 b, u32 c, u32 d, int wa,
 #endif
 }
 
-// Points of level `l` along an axis; the level that has one. New ones of so many points; the last coarse one's number.
+// The coarsest level of an axis: the level at which the axis has one point.
 constexpr __device__ u32 top_of(u32 extent) {
     u32 top = extent > 1;
     while (extent > 1 && (extent - 2) >> (top - 1)) top++;
     return top;
 }
+// How many points an axis has at level `l`.
 constexpr __device__ u32 points_of(u32 extent, u32 l) {
     return extent > 1 && (l == 0 || (extent - 2) >> (l - 1)) ? ((extent - 2) >> l) + 2 : 1;
 }
+// How many of an axis' points at a level are new there, not points of the next coarser level.
 constexpr __device__ u32 new_of(u32 points) { return points == 2 ? 1 : (points - 1) / 2; }
+// The number of the last point that the next coarser level has too.
 constexpr __device__ u32 last_of(u32 points) { return points - 1 - new_of(points); }
 
 // The weights at new point `k` of level `l` of an axis.

@@ -93,7 +93,7 @@ def decode(frames: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
         length = raw_len(frame)
         if length != array.nbytes:
             raise ValueError(f"h5z-gpu: a chunk's frame holds {length} bytes where its array says {array.nbytes}")
-        # Once more by itself: this names the fault.
+        # Encoded again by itself: this names the fault.
         checked(lib.h5z_gpu_decode(*_bytes(frame), *_bytes(array)))
 
 

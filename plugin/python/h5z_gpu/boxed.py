@@ -16,7 +16,7 @@ from .datasets import read, write
 from .origins import how_of_dataset
 
 _WASTE = 4
-"""A box is read where it has at most so many times the values that are wanted, or is small."""
+"""A box is read if it holds at most this many times the values that are wanted, or is small."""
 _SMALL = 1 << 20  # bytes
 
 

@@ -2,7 +2,7 @@
 """The modes of bounds and the names of codecs, as the library hands them out (`h5z_gpu_choices`).
 
 The package has no list of its own: keywords, options, texts and checks are made from these. Only `Lossy` names the
-keywords once more, in its signature, where editors show them.
+keywords again, in its signature, where editors show them.
 """
 from __future__ import annotations
 

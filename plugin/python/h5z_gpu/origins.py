@@ -156,7 +156,7 @@ def is_hdf5(path: Any) -> bool:
 
 def stored_in(path: str) -> list[Stored] | None:
     """The variables in chunks of a file, in all its groups. None where it cannot be read."""
-    if not os.path.exists(path):  # nor are addresses in the network asked once more
+    if not os.path.exists(path):  # nor are addresses in the network asked again
         return None
     for read in (_by_h5py, _by_netcdf4):
         try:

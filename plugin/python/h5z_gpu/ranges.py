@@ -4,7 +4,7 @@
 Readers mask what lies outside of `valid_range`, `valid_min` and `valid_max`, and what equals a missing value. A bound
 alone lets a value at the end of its range move out of it: clouds of 100 % come back as 100.008 %. A filter cannot
 know; whoever writes a dataset with such attributes can. `Ranges.look` reads back what was written. Each chunk that has
-a value on another side of a limit than before is encoded once more:
+a value on another side of a limit than before is encoded again:
 
     1. with the values that crossed a limit pulled back by the bound, by the filter as it was asked for
     2. else by `lorenzo` with a step of which the limits are multiples: it gives back multiples of its step, so that
@@ -70,7 +70,7 @@ class Ranges:
             self.same |= set() if fill is None else {_cast(float(fill), dtype)}
         self.how, self.fill = how, fill
         self.mended = self.exact = self.left = 0
-        """Chunks that were encoded once more, those of them that keep every bit, and values that were not mended."""
+        """Chunks that were encoded again, those of them that keep every bit, and values that were not mended."""
 
     def __bool__(self) -> bool:
         return bool(self.low or self.high or self.same)
@@ -87,7 +87,7 @@ class Ranges:
         return found
 
     def look(self, dataset: h5py.Dataset, values: np.ndarray, box: Box) -> None:
-        """Reads back what was written into a box of whole chunks, and encodes chunks once more where it has to be."""
+        """Reads back what was written into a box of whole chunks, and encodes chunks again where it has to be."""
         from .datasets import read
 
         back = read(dataset, selection=box)
@@ -109,7 +109,7 @@ class Ranges:
     def said(self) -> str:
         """What was done, for a report."""
         exact = f" ({self.exact} without loss)" if self.exact else ""
-        found = f"; chunks encoded once more{exact}, so that valid values stay valid: {self.mended}" * bool(self.mended)
+        found = f"; chunks encoded again{exact}, so that valid values stay valid: {self.mended}" * bool(self.mended)
         return found + f"; values that crossed a limit of valid ones: {self.left}" * bool(self.left)
 
     def _frame(self, x: np.ndarray, back: np.ndarray) -> bytes:

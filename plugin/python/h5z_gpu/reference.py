@@ -25,7 +25,7 @@ import numpy as np
 
 Bytes = Union[bytes, memoryview]
 Array = Any  # of NumPy: its operators on bits of a type that is not known here have no better one
-Take = Callable[[int], Array]  # the next so many bytes of a payload
+Take = Callable[[int], Array]  # take(n): the next n bytes of a payload
 Codebook = list[tuple[int, Optional[int], int, int]]  # by 11 bits: a codeword's length, then lorenzo_symbol()
 
 # ------------------------------------------------------------------------------------------------ frame.FORMAT.md
@@ -209,7 +209,7 @@ def decode_in_codec_order(frame: bytes, head: Header, limit: "int | None") -> by
 
 
 def lower(y: Array, mantissa: int) -> Array:
-    """§5: f32 as the nearest numbers of 16 bits, of which so many are the mantissa's."""
+    """§5: f32 rounded to the nearest 16-bit numbers with `mantissa` bits of mantissa."""
     bits = y.view("<u4")
     sign, magnitude = bits >> 16 & 0x8000, bits & 0x7FFFFFFF
     infinity = (1 << 15) - (1 << mantissa)

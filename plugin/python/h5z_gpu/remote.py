@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 # Requests at a time. A request of some milliseconds' latency brings little; aiohttp opens 100 connections at most.
 _AT_ONCE = 16
-# Frames that are no further apart than this come in one request: so many bytes take as long as a request's latency.
+# Frames that are no further apart than this come in one request: the bytes between take less time than a request's
+# latency.
 _GAP = 256 << 10
 # Bytes of a request, unless one frame is longer, and of all requests that are under way or wait for the decoder.
 _RANGE, _AHEAD = 4 << 20, 128 << 20
-# One in so many chunks of a dataset, or fewer, come by HDF5's own way. A list of all chunks means to read the whole
+# If at most 1/16 of the chunks are wanted, HDF5 is asked for each one. A list of all chunks means to read the whole
 # index, node by node: some 30 chunks a request where nodes lie apart.
 _FEW = 16
 # Places at which the list is compared with what a search finds.

@@ -26,7 +26,7 @@ class Transfer:
     """A box of a dataset on its way into an array or out of one. Threads of the library use the array meanwhile.
 
     Ctrl-C may arrive between any two steps. So this object is made before the work is, holds the array, and ends the
-    work at the end of `with`, and once more when it goes itself: no thread outlives it, and none uses an array that is
+    work at the end of `with`, and again when it goes itself: no thread outlives it, and none uses an array that is
     gone. h5py's lock is held during all of it.
     """
 
@@ -82,7 +82,7 @@ class Transfer:
         raise OSError(text) if answer == DAMAGED else failure(answer, text, self.dataset.file.filename)
 
     def end(self) -> None:
-        """Ends the work. Once more is nothing."""
+        """Ends the work. A second call does nothing."""
         lib.h5z_gpu_end_transfer(ctypes.byref(self.work))
 
     __del__ = end

@@ -27,7 +27,7 @@ const SUM: usize = 4;
 enum Step {
     Deflate,
     Zstd,
-    /// Of elements of so many bytes.
+    /// The size of an element in bytes.
     Shuffle(usize),
     Fletcher32,
 }

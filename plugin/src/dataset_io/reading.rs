@@ -19,8 +19,8 @@ const RAW_IN_A_STEP: u64 = 1 << 30;
 const RAW_IN_A_STEP_ON_GPU: u64 = 32 << 30;
 /// Bytes of frames that are in memory at a time.
 const STORED_IN_A_STEP: usize = 64 << 20;
-/// One in so many chunks of a dataset, or fewer, are asked for by their places. Going through the list costs as much
-/// for all chunks as for one, asking by place costs a copy more, by one thread.
+/// If at most 1/16 of the chunks are wanted, HDF5 is asked for each one by its coordinates. Going through the list
+/// costs as much for one chunk as for all of them; asking by coordinates costs one more copy, by one thread.
 const FEW: u64 = 16;
 /// Places at which a list is compared with what a search finds.
 const ASKED: usize = 64;

@@ -48,7 +48,7 @@ fn object(module: HMODULE) -> Option<Object> {
 pub(super) fn all() -> Vec<Object> {
     let mut modules: Vec<HMODULE> = vec![ptr::null_mut(); 4096];
     let (bytes, mut needed) = (size_of_val(&modules[..]) as u32, 0);
-    // SAFETY: an array of so many bytes, and a variable for the answer.
+    // SAFETY: an array of `bytes` bytes, and a variable for the answer.
     let done = unsafe { EnumProcessModules(GetCurrentProcess(), modules.as_mut_ptr(), bytes, &mut needed) };
     let count = if done == 0 { 0 } else { needed.min(bytes) as usize / size_of::<HMODULE>() };
     modules[..count].iter().filter_map(|&module| object(module)).collect()

@@ -13,7 +13,7 @@ const LEAST_BATCH: usize = 8 << 20;
 /// Dense chunks begin at multiples of this; a chunk of another length is never used in place.
 const ALIGN: usize = 16;
 
-/// Chunks of `raw_len` bytes that are taken at a time, of so many, by so many lanes.
+/// How many chunks a batch has, for `chunks` chunks of `raw_len` bytes on `lanes` lanes.
 pub(super) fn batch(chunks: usize, raw_len: usize, lanes: usize) -> usize {
     let bytes = (chunks.saturating_mul(raw_len) / (2 * lanes)).clamp(LEAST_BATCH, BATCH);
     (bytes / raw_len.max(1)).clamp(1, chunks.max(1))

@@ -7,7 +7,7 @@
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
-//! rule     for those chunks of which the sample does not do the same once more, of a larger one
+//! rule     the same again, with a larger sample, for chunks whose sample did not decide
 //! units    of those that are nearly as short without loss, the sample comes to the host, which looks for a unit
 //! ```
 //!
@@ -195,7 +195,8 @@ impl Open<'_> {
         Ok(found.into_iter().map(|range| bound::resolve(bound, || range)).collect())
     }
 
-    /// Lengths of the candidates' frames of the samples of these chunks. `None`: one is the CPU's.
+    /// Lengths of the candidates' frames of the samples of these chunks. `None`: the GPU cannot encode one of the
+    /// samples.
     fn sample_lens(
         &self,
         stream: &mut OwnStream,
@@ -254,7 +255,7 @@ impl Open<'_> {
     }
 }
 
-/// Adds the boxes of a stack of each chunk, which go to addresses from `to` on, so many bytes from one to the next.
+/// Adds copies of the boxes of a stack of each chunk to `to.0`, `to.1` bytes from one chunk's to the next one's.
 /// Chunks that lie at equal distances are copied together.
 fn gather(copies: &mut Copies, stack: &Stack, inputs: &[u64], to: (u64, usize), size: usize) -> Result<()> {
     let (own, part) = stack.own_steps();

@@ -23,7 +23,7 @@ use crate::host::log;
 use crate::params::Extents;
 use crate::{memory, parallel};
 
-/// Threads, each with a stream: so many fill the bus from a file in memory.
+/// Threads, each with a stream: twelve fill the bus from a file in memory.
 const LANES: usize = 12;
 /// Bytes of frames in a batch: page-locked memory of a lane.
 const MOST_STORED: u64 = 16 << 20;

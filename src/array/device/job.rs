@@ -3,7 +3,7 @@
 //! host.
 //!
 //! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its
-//! chunk stays where it is, and a chunk that the kernels leave to the CPU is gathered once more and copied to the host
+//! chunk stays where it is, and a chunk that the kernels leave to the CPU is gathered again and copied to the host
 //! by itself.
 
 use super::base::{grouped, in_place};
@@ -30,8 +30,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
-/// Batches that are left to the CPU unseen behind one of so many chunks of which the GPU could not encode any: what
-/// keeps them would be chosen in vain, and once more.
+/// After a batch of at least `MANY` chunks of which the GPU could encode none, the next 64 batches go to the CPU at
+/// once: choosing their codecs on the GPU would be in vain, and the CPU would choose again.
 const UNSEEN: usize = 64;
 const MANY: usize = 8;
 /// Bytes of a frame that a CTA packs at least.

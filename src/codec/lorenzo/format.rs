@@ -131,7 +131,7 @@ fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
     Ok(lengths)
 }
 
-/// Bytes of the lengths and of the starts of so many tiles, at least one.
+/// Bytes of the lengths and of the starts of `tiles` tiles, at least one.
 pub(super) fn lengths_len(tiles: usize) -> [usize; 2] {
     [4 * tiles.div_ceil(2), 4 * (tiles.div_ceil(LORENZO_START_EVERY) - 1)]
 }

@@ -115,8 +115,8 @@ fn pick(q: &[i32], c: usize, rows: &[(usize, bool)], before: usize, up: bool, ou
     }
 }
 
-/// Interpolation is tried where the sample costs at most so many 256ths of what Lorenzo does, of tiles with one, two
-/// and three axes. Coarse levels, which the sample does not see, are dearest in three: twice as many attempts make
+/// Interpolation is tried if the sample costs at most this part, in 256ths, of what Lorenzo costs, for tiles with one,
+/// two and three axes. Coarse levels, which the sample does not see, are dearest in three: twice as many attempts make
 /// frames 1 % smaller there. A line that takes fewer bits a value than `LOW`, in 256ths, is tried where the sample
 /// costs no more.
 const WORTH: [u64; 3] = [128, 205, 128];

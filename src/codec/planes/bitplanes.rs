@@ -73,7 +73,7 @@ fn exchange<const N: usize>(v: &mut [[u32; LANES]; 8], mask: u32) {
     }
 }
 
-/// The sign's bit in a number of so many slices, and all bits below it.
+/// The sign's bit in a number of `slices` slices, and all bits below it.
 #[inline(always)]
 fn sign_bit<I: Int>(slices: usize) -> (I, I) {
     let sign = I::ONE << (8 * slices as u32 - 1);
@@ -112,7 +112,7 @@ impl<I: Int> Extent<I> {
         Extent { slices, folded, minus: any < I::ZERO }
     }
 
-    /// Class 0: the *or* of the bit planes' bits, if the block has so many slices.
+    /// Class 0: the *or* of the bit planes' bits, if the block has `slices` slices.
     #[inline(always)]
     pub(super) fn union(&self, slices: usize) -> I {
         let (sign, below) = sign_bit::<I>(slices);

@@ -35,8 +35,8 @@ impl<I: Int> Set<I> {
         Ok(Set { masks: none, count: 0, values: memory::with_capacity(PLANES_TILE)? })
     }
 
-    /// Takes those values of the tile that are flagged and lie in the array, as `settled` makes them. `None` where a
-    /// tile may not have so many.
+    /// Takes those values of the tile that are flagged and lie in the array, as `settled` makes them. `None` if they
+    /// are more than a tile may have.
     pub(super) fn collect<S: Value<Wide = I>>(
         &mut self,
         shape: &Shape,

@@ -71,7 +71,7 @@ struct Tiles {
     tiles: u32,
 }
 
-/// The tiles of a chunk; `None`: it is the CPU's.
+/// The tiles of a chunk; `None`: the CPU codes it.
 fn tiles(extents: &[u32]) -> Option<Tiles> {
     let shape = Shape::for_extents(extents)?;
     let (extents, _) = shape.grid.sides()?;

@@ -105,7 +105,7 @@ impl<'a> Layout<'a> {
         Ok(Layout { head, base, masks, modes, planes, rest, len })
     }
 
-    /// What stands behind the planes, if the fields have so many words: those, and the exceptions' values.
+    /// What follows the planes: the fields, of `fields` words, and the exceptions' values.
     pub(super) fn rest(&self, fields: usize, size: usize) -> Result<(&'a [Word], &'a [Word]), Damage> {
         let mut rest = self.rest;
         let fields = take(&mut rest, fields, "bits")?;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! map 0    the bits, so ordered that near values are near numbers
-//! map 1    integers times a power of two: what was rounded to so many binary digits, measured in steps, counted. As
+//! map 1    integers times a power of two: values rounded to a number of binary digits, measured in steps, counted. As
 //!          bits such values have zeros at the end, but another number of them after every power of two
 //! ```
 //!

@@ -75,7 +75,7 @@ impl Unit for pulp::x86::V3 {
         self.vectorize(step)
     }
 
-    // These in so many words: left to itself, the compiler gathers words from several rows.
+    // Written out: left to itself, the compiler gathers words from several rows.
 
     #[inline(always)]
     fn transpose(self, slice: &mut Slice) {

@@ -24,7 +24,7 @@ use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
 const PART: usize = 1 << 17;
-/// Of so many numbers one may be an exception.
+/// At most one number in 32 may be an exception.
 const RARE: usize = 32;
 
 /// Encodes a chunk of numbers of 4 or 8 bytes this way. False: it cannot be kept so.
@@ -296,7 +296,7 @@ fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mu
     }
 }
 
-/// Replaces whole numbers, of rows of so many, by their codes; the step. Where there is a special number its code
+/// Replaces whole numbers, in rows of `row` numbers, by their codes; the step. Where there is a special number its code
 /// stands already. `None`: it would not be told from another code.
 fn differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
     let mut is_special = memory::zeros::<bool>(if has_special && order > 0 { k.len() } else { 0 })?;

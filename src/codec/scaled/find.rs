@@ -16,22 +16,22 @@ use super::scale::{Word, ordered};
 use crate::codec::kept::{Map, Scale};
 use crate::params::{Class, Params};
 
-/// Numbers of a run that are looked at: what lies side by side shows the unit of a clock. One number in so many is
-/// looked at, in so many runs: looking takes a small part of what encoding takes.
+/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in `PART` is in the sample, in
+/// `RUNS` runs, so that looking at it costs little beside encoding.
 const RUN: usize = 64;
 const PART: usize = 16;
 const RUNS: std::ops::RangeInclusive<usize> = 4..=32;
-/// At least so many numbers say something.
+/// Fewer numbers than this decide nothing.
 const LEAST: usize = 16;
-/// Of so many numbers that differ one is the next multiple after another where most multiples occur.
+/// If most multiples occur, at least one in four numbers follows its neighbour by one unit.
 const GAPS: usize = 4;
 /// Powers of ten that are tried.
 const DECIMALS: i32 = 10;
-/// Of so many numbers one may be no multiple.
+/// At most one number in 40 may be no multiple.
 const RARE: usize = 40;
-/// A number for what is missing is at least one of so many.
+/// A number that stands for missing values is at least one in 64 numbers.
 const FREQUENT: usize = 64;
-/// Zeros are a number of their own where they are more than one of so many.
+/// Zeros are a special number if they are more than one in 16 numbers.
 const MANY: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;

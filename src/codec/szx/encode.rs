@@ -482,7 +482,7 @@ fn coded<S: Scalar>(
     }
 }
 
-/// So many bytes of a buffer that is known to have them.
+/// `N` bytes of a buffer that is known to have them.
 #[inline(always)]
 fn window<const N: usize>(bytes: &mut [u8], at: usize) -> &mut [u8; N] {
     bytes[at..].first_chunk_mut().expect("a buffer for a whole tile and the slack")

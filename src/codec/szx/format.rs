@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Zero,
     Constant,
     Raw,
-    /// Words of so many required bits.
+    /// Words with this number of required bits.
     Coded(u32),
 }
 
@@ -103,7 +103,7 @@ impl<S: Scalar> Words<S> {
         if pointwise { Words::Patterns } else { Step::new(bound).map_or(Words::Unusable, Words::Steps) }
     }
 
-    /// Whether a coded block can have so many required bits.
+    /// Whether a coded block can have `q` required bits.
     #[inline(always)]
     fn allows(self, q: u32) -> bool {
         match self {

@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::parallel;
 use crate::params::{Extents, Mode};
 
-/// Kernels may read so many bytes behind a frame.
+/// Kernels may read this many bytes behind a frame.
 pub(crate) const BEHIND: usize = 16;
 
 /// What the GPU does with a frame.
@@ -23,7 +23,7 @@ pub(crate) struct DecodePlan {
 }
 
 impl DecodePlan {
-    /// Bytes that the codec's kernels write of a chunk of so many.
+    /// Bytes that the codec's kernels write of a chunk of `len` bytes.
     fn bytes(&self, len: usize) -> usize {
         len.max(self.needs.widened_len(self.chunk.values))
     }
@@ -34,7 +34,7 @@ pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<DecodePlan> {
     plan_of(job.frame, job.out.len())
 }
 
-/// As [`plan`], of a frame whose chunk must have so many bytes.
+/// As [`plan`], of a frame whose chunk must have `len` bytes.
 pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     let frame = Frame::open_unsummed(bytes).ok()?;
     let h = frame.header;
@@ -128,8 +128,8 @@ pub(crate) struct DecodeGroup {
 }
 
 impl DecodeGroup {
-    /// Frames with their plans and the lengths of their values; `steps` gives the launches for so many tiles and
-    /// frames.
+    /// Frames with their plans and the lengths of their values; `steps` gives the launches for a number of
+    /// tiles and of frames.
     pub(crate) fn load(
         stream: &mut Stream,
         frames: &[(&DecodePlan, &[u8], usize)],

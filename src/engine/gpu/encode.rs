@@ -31,7 +31,7 @@ impl EncodePlan {
         self
     }
 
-    /// Bytes that the codec's kernels get of a chunk of so many raw bytes.
+    /// Bytes that the codec's kernels get of a chunk of `raw_len` bytes.
     fn bytes(&self, raw_len: usize) -> usize {
         raw_len.max(self.needs.widened_len(self.encoding.chunk.values))
     }
@@ -42,7 +42,7 @@ pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
     plan_of(job.params, job.raw.len())
 }
 
-/// What the GPU would do with any chunk of so many bytes. `None`: the CPU's.
+/// What the GPU would do with any chunk of `raw_len` bytes. `None`: the CPU encodes it.
 pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
     if raw_len == 0 {
         return None;
@@ -232,7 +232,7 @@ impl EncodeGroup {
         parts.try_into().expect("six parts and an end")
     }
 
-    /// Bytes of [`Buffer::Work`] that a group of so many chunks takes which are all like one of this plan.
+    /// Bytes of [`Buffer::Work`] that a group of `chunks` chunks with this plan takes.
     pub(crate) fn work_len(plan: &EncodePlan, chunks: usize) -> usize {
         Self::parts(plan.needs, chunks, plan.encoding.chunk.tiles.saturating_mul(chunks as u32))[6]
     }
@@ -242,7 +242,7 @@ impl EncodeGroup {
         self.lengths_at
     }
 
-    /// What brings the group's frames together from `packed` on, but those longer than `limit`, with so many CTAs a
+    /// What brings the group's frames together from `packed` on, but those longer than `limit`, with `parts` CTAs a
     /// frame.
     pub(crate) fn packing(&self, packed: u64, limit: u64, parts: u32) -> PackArgs {
         let EncodeArgs { chunks, lengths, chunk_count, .. } = self.args;

@@ -9,7 +9,7 @@ use crate::cuda::{self, ALIGN, Buffer, Device, Failure, Kernel, Stream};
 const GROUP: usize = 64 << 20;
 /// Groups on their way at the same time: one uploads, one computes, one downloads.
 pub(super) const AT_ONCE: usize = 3;
-/// Chunks above this many raw bytes are the CPU's: tiles are counted in 32 bits and memory is the host's too.
+/// The CPU codes chunks above this many raw bytes: tiles are counted in 32 bits and memory is the host's too.
 pub(super) const MOST: usize = 2 << 30;
 
 /// Raw bytes of one codec that a batch must have: fewer stay on the CPU.
@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 2 << 30;
 pub(crate) enum MinBytes {
     /// As each codec's description says, by measurement.
     Measured,
-    /// So many.
+    /// This number of bytes, for every codec.
     Fixed(usize),
 }
 
@@ -29,7 +29,7 @@ impl MinBytes {
         }
     }
 
-    /// Whether so many raw bytes may be enough for any codec. Fewer need no look at their codecs.
+    /// Whether `bytes` raw bytes may be enough for any codec. Fewer need no look at their codecs.
     pub(super) fn reached(self, bytes: usize, measured: impl Fn(&Gpu) -> usize) -> bool {
         let mut gpus = CODECS.iter().filter_map(|codec| codec.gpu);
         gpus.any(|gpu| bytes >= self.or_measured(measured(gpu)))
@@ -77,7 +77,7 @@ impl PartialEq for Needs {
 }
 
 impl Needs {
-    /// Bytes of so many integers as f64; 0 where they are not coded so.
+    /// Bytes of `values` integers as f64; 0 if they are not coded so.
     pub(crate) fn widened_len(self, values: u64) -> usize {
         if self.numbers == Numbers::Widened { values as usize * size_of::<f64>() } else { 0 }
     }

@@ -71,8 +71,8 @@ impl Entry {
     const LAST: u32 = 16;
     const BEFORE: u32 = 48;
 
-    /// Of the first bits of `pattern`, so many are codewords, the last one of which means `m`; they have `places` in
-    /// all.
+    /// The first `codewords` bits of `pattern` are codewords, the last of which means `m`; together they stand for
+    /// `places` residuals.
     fn new(residuals: [i8; NEAR], pattern: usize, codewords: u8, m: Meaning, places: u16) -> Entry {
         let bits = codewords + m.run + m.escape;
         let to = match (m.run, m.escape) {
@@ -194,7 +194,7 @@ fn too_many(place: usize, n: usize) -> Damage {
     format!("a stream of {place} or more residuals, {n} expected").into()
 }
 
-/// Most bits that one of so many lookups may take.
+/// Most bits that each of `times` lookups may take.
 const fn most(times: usize) -> u8 {
     57 / times as u8
 }

@@ -68,7 +68,7 @@ fn heads(list: &mut List) {
         d.mode = 3;
         d.sections[1][0] = 2 + 33;
     });
-    // With words of so many bits.
+    // With words of that many bits.
     list.draft("S5-words-of-24-bits", "kind 0x5a", &coded(1, 0.5, F32, 24));
     list.draft("S5-words-of-61-bits", "kind 0x7f", &coded(1, 0.5, F32, 61));
     list.draft("S5-words-of-53-bits-of-f64", "kind 0x77", &coded(1, 0.5, F64, 53));

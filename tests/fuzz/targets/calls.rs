@@ -35,7 +35,7 @@ fn decode(mut plan: Plan<'_>) {
     }
 }
 
-/// Three frames of one piece of bytes, into buffers of which one may be of another length.
+/// Three frames of one piece of bytes, into three buffers; one buffer may be of another length.
 fn decode_batch(mut plan: Plan<'_>) {
     let (cut, off) = (plan.word() as usize, plan.below(8));
     let (first, second) = plan.0.split_at(cut.min(plan.0.len()));

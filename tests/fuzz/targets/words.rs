@@ -142,7 +142,7 @@ fn configured(text: &CStr) -> Option<Request> {
         c::last_error();
         return None;
     }
-    // SAFETY: so many words of the C heap, which are ours.
+    // SAFETY: the words lie on the C heap and are ours.
     let words = unsafe {
         let words = std::slice::from_raw_parts(start, count).to_vec();
         libc::free(start.cast());

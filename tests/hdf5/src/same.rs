@@ -64,7 +64,7 @@ impl<T: Same<U>, U> Same<*const U> for *const T {}
 impl<T: Same<U>, U> Same<*mut U> for *mut T {}
 impl<T: Same<U>, U> Same<Option<U>> for Option<T> {}
 
-/// Functions of so many arguments.
+/// Functions by their number of arguments.
 macro_rules! functions {
     ($($theirs:ident $ours:ident)*) => {
         impl<R: Same<S>, S, $($theirs: Same<$ours>, $ours),*> Same<unsafe extern "C" fn($($ours),*) -> S>

@@ -43,7 +43,7 @@ pub fn decode(mut f: Frame<'_>, expected: usize) -> Result<Vec<u8>, Refusal> {
     sections(&f)
 }
 
-/// §5: an f32 as the nearest number of 16 bits with so many mantissa bits, searched for among all.
+/// §5: an f32 as the nearest number of 16 bits with `mantissa` bits of mantissa, searched for among all.
 fn lower(y: u32, mantissa: u64, big_endian: bool) -> [u8; 2] {
     let exponent = 15 - mantissa;
     let (sign, y) = ((y >> 16) as u16 & 0x8000, y & 0x7FFF_FFFF);

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Threads, as a list
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
-    /// Cuts the field along its slowest extent into chunks of about so many bytes, coded as one batch; 0: one chunk
+    /// Cuts the field along its slowest extent into chunks of about this many bytes, coded as one batch; 0: one chunk
     #[arg(long, default_value_t = 0)]
     chunk_bytes: usize,
     /// Lets the GPU take what it can, from and to host memory

@@ -5,7 +5,7 @@ use super::{Field, median, range_of, rate};
 use h5z_gpu::{Bound, Class, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params};
 use std::time::Instant;
 
-/// A field as so many steps of its range, integers of 1, 2 or 4 bytes, and what keeps them by this codec.
+/// A field as steps of its range, integers of 1, 2 or 4 bytes, and their lossless frames by this codec.
 fn quantised(f: &Field, bits: i32, codec: Codec) -> (Params, Vec<u8>) {
     let value = |b: &[u8]| match b.len() {
         4 => f64::from(f32::from_le_bytes(b.try_into().expect("4 bytes"))),

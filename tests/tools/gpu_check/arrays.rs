@@ -74,7 +74,7 @@ impl Layout {
 /// Bytes of the host on the device, or back.
 fn transfer(bytes: &mut [u8], memory: &DeviceMemory, back: bool) -> Result<(), String> {
     let n = [bytes.len() as u64];
-    // SAFETY: both have so many bytes.
+    // SAFETY: both have that many bytes.
     let (mut host, mut there) = unsafe {
         let there = Array::new(memory.address(), 1, &n, None).expect("bytes");
         let there = there.on(OnDevice { ordinal: memory.ordinal(), stream: None });
@@ -96,7 +96,7 @@ fn frames(array: Array, params: Params, chunk: &[u64], origins: &[i64], beyond: 
     }
 }
 
-/// So many arrays; what was found to be the same, or the first difference.
+/// Checks `count` arrays; what was found to be the same, or the first difference.
 pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Codec>) -> Result<String, String> {
     let (mut chunks, mut kept) = (0, 0);
     let before = Engine::chunks_on_gpu();

@@ -70,7 +70,7 @@ def main(argv: Optional[list[str]] = None) -> int:
         say(f"h5z-gpu {name}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe once more at
+        # Whoever reads has stopped, as in `h5z-gpu inspect a.h5 | head`. Python would complain of the pipe again at
         # its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

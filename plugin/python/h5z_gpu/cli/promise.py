@@ -105,7 +105,7 @@ def bits_of(value: np.ndarray) -> int:
 
 
 def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds --absolute and its like, one for each mode, of which one may be given."""
+    """Adds an option for each mode's bound, such as --absolute; a command takes at most one of them."""
     group = parser.add_mutually_exclusive_group()
     for mode in modes.bounds().values():
         group.add_argument(f"--{mode.keyword.replace('_', '-')}", metavar="NUMBER", help=f"{what}: {mode.meaning}")

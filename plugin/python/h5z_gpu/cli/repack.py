@@ -54,7 +54,7 @@ class Part:
     chunk: Optional[tuple[int, ...]] = None
     fill: Optional[np.ndarray] = None
     again: Optional[str] = None
-    """What it had lost before, where it is compressed once more."""
+    """What it had lost before, where it is compressed again."""
     packing: Optional[Packing] = None
     """Its integers become these values."""
     note: str = ""
@@ -77,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                              "a step or what VAR=MODE:BOUND says")  # fmt: skip
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
-        "--again", action="store_true", help="compress what is lossy already once more: its errors add up"
+        "--again", action="store_true", help="compress what is lossy already again: its errors add up"
     )
     parser.add_argument("--no-provenance", action="store_true",
                         help="leave no attributes and no line of history that say what was lost")  # fmt: skip
@@ -191,7 +191,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Any, own: Optional[tuple[str,
     if lost and not args.again and not (own is not None and own[0] == "lossless"):
         part.chunk = None
         part.note = f"as it was: it is lossy already, by {lost}" + (
-            "; --again compresses it once more, and errors add up" if isinstance(how, Lossy) else ""
+            "; --again compresses it again, and errors add up" if isinstance(how, Lossy) else ""
         )
         return part
     part.fill, against = protected(dataset, by_range=how.mode.of == "range")

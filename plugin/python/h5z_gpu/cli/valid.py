@@ -19,7 +19,7 @@ from .roles import NETCDF_FILL
 
 def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[np.ndarray],
                packing: Optional[Packing]) -> str:  # fmt: skip
-    """Encodes chunks of the new dataset once more in which a value has crossed a limit; what to say of it, or "".
+    """Encodes chunks of the new dataset again in which a value has crossed a limit; what to say of it, or "".
 
     Parameters
     ----------

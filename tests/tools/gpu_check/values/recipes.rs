@@ -51,7 +51,7 @@ fn piece(codec: Codec, bound: Bound, wide: bool, dims: &[u64], fill: Option<u64>
 
 /// All patterns of f32, at every bound, by every codec: batch by batch.
 pub struct Patterns {
-    /// Values of a chunk, chunks of all patterns, of them so many are taken, of a batch.
+    /// Values of a chunk, chunks of all patterns, how many of them are taken, chunks of a batch.
     values: u64,
     all: u64,
     taken: u64,
@@ -61,7 +61,7 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// Chunks of at most so many values; where fewer than all are to be taken, of `share` of the patterns. The first
+    /// Chunks of at most `values` values; where fewer than all are to be taken, of `share` of the patterns. The first
     /// `skipped` bounds are left out.
     pub fn new(largest: u64, share: f64, skipped: u64, seed: u64) -> Patterns {
         let values = EXPONENT.min(1 << largest.max(64).ilog2());

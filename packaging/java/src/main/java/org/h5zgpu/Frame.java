@@ -14,7 +14,7 @@ package org.h5zgpu;
  * the first two axes change places where the header says so     exchanged
  * </pre>
  *
- * <p>Memory: the chunk, once more where axes are swapped, and a constant for the tile at hand. A codec compares its
+ * <p>Memory: the chunk, twice where axes are swapped, and a constant for the tile at hand. A codec compares its
  * tables with the frame's length before the chunk is allocated, so a few bytes cannot ask for gigabytes.
  * One thread; frames are independent of each other, and nothing here is shared.
  */

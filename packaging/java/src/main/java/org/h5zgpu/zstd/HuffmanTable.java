@@ -93,7 +93,7 @@ final class HuffmanTable {
         int end = at + count;
         short[] entries = entry;
         int mask = (1 << width) - 1;
-        // Five of 11 bits are in 56, so as long as so many are left the stream is looked at once for five.
+        // Five codewords of 11 bits fit 56 bits: while 56 bits are left, one look at the stream serves five codewords.
         while (end - at >= 5 && in.left >= 56) {
             long ahead = in.ahead56();
             int free = 56 - width;

@@ -12,7 +12,8 @@ final class Sequences {
     private static final int[] MOST_LOG = {9, 8, 9};
     private static final int[] MOST_CODE = {35, 31, 52};
 
-    // Section 3.1.1.3.2.1.1: from a code on, each adds so many bits to the sum of what those before can say.
+    // Section 3.1.1.3.2.1.1: how many extra bits follow each code; its baseline is the sum of what the codes before it
+    // can say.
     private static final int[] LITERAL_BITS = {
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
         16

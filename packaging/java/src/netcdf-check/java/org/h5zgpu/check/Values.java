@@ -18,7 +18,7 @@ import ucar.nc2.Variable;
  * NAME  TYPE  COUNT  SHA-256 of its values, little-endian        or       NAME  refused  why
  * </pre>
  *
- * <p>The reader is told where the hash of a part is wanted: a variable of more than one value is read once more without
+ * <p>The reader is told where the hash of a part is wanted: a variable of more than one value is read again without
  * its first and last index along each axis that has three, and that hash follows.
  */
 public final class Values {
