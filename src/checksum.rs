@@ -81,22 +81,22 @@ fn term(word: u32, key: u64) -> u64 {
 /// Checksum of a whole frame; the two words of the checksum field itself are left out.
 pub(crate) fn frame(bytes: &[u8], threads: usize) -> u64 {
     /// Below this many bytes another thread costs more than it saves.
-    const PART: usize = 4 << 20;
-    let parts: Vec<&[u8]> = bytes.chunks(PART).collect();
-    let sums = crate::parallel::map(parts.len(), threads, |k| part(parts[k], k * PART));
+    const THREAD_BYTES: usize = 4 << 20;
+    let parts: Vec<&[u8]> = bytes.chunks(THREAD_BYTES).collect();
+    let sums = crate::parallel::map(parts.len(), threads, |k| part(parts[k], k * THREAD_BYTES));
     sums.into_iter().fold(0, u64::wrapping_add)
 }
 
 /// What a frame's bytes from place `at` on add to its checksum. They begin with a whole word; the first ones hold all
 /// of the checksum field, unless the frame ends before it.
 pub(crate) fn part(bytes: &[u8], at: usize) -> u64 {
-    const BEHIND: usize = CHECKSUM_OFFSET + 8;
-    debug_assert!(at == 0 || (at.is_multiple_of(4) && at >= BEHIND));
+    const FIELD_END: usize = CHECKSUM_OFFSET + 8;
+    debug_assert!(at == 0 || (at.is_multiple_of(4) && at >= FIELD_END));
     if at > 0 {
         return sum(bytes, at as u64 / 4);
     }
-    let (head, body) = (&bytes[..bytes.len().min(CHECKSUM_OFFSET)], bytes.get(BEHIND..).unwrap_or_default());
-    sum(head, 0).wrapping_add(sum(body, BEHIND as u64 / 4))
+    let (head, body) = (&bytes[..bytes.len().min(CHECKSUM_OFFSET)], bytes.get(FIELD_END..).unwrap_or_default());
+    sum(head, 0).wrapping_add(sum(body, FIELD_END as u64 / 4))
 }
 
 #[cfg(test)]

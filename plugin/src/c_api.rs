@@ -16,7 +16,7 @@ use std::ptr;
 const FAILED: i64 = -1;
 
 /// Chunks that the engine is given at a time: enough to fill a device, so few that lists of them are short.
-const BATCH: usize = 128;
+const BATCH_CHUNKS: usize = 128;
 
 /// Runs `run` behind the fence; an error's text is kept for `h5z_gpu_last_error`.
 pub(crate) fn fence(run: impl FnOnce() -> Result<i64>) -> i64 {
@@ -344,7 +344,9 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
         };
         fits(&params, raw_len)?;
         let (mut done, mut larger) = (0, 0);
-        for ((raw, out), lens) in raw.chunks(BATCH).zip(out.chunks(BATCH)).zip(lens.chunks_mut(BATCH)) {
+        for ((raw, out), lens) in
+            raw.chunks(BATCH_CHUNKS).zip(out.chunks(BATCH_CHUNKS)).zip(lens.chunks_mut(BATCH_CHUNKS))
+        {
             let jobs = raw
                 .iter()
                 // SAFETY: as above.
@@ -430,9 +432,9 @@ pub unsafe extern "C" fn h5z_gpu_decode_batch(
         let (frames, lens, out, sizes, status) =
             unsafe { (slice(frames, n)?, slice(lens, n)?, slice(out, n)?, slice(sizes, n)?, slice_mut(status, n)?) };
         let (mut done, mut failures) = (0, Failures::default());
-        for first in (0..n).step_by(BATCH) {
-            let mut jobs = Vec::with_capacity(BATCH);
-            for k in first..n.min(first + BATCH) {
+        for first in (0..n).step_by(BATCH_CHUNKS) {
+            let mut jobs = Vec::with_capacity(BATCH_CHUNKS);
+            for k in first..n.min(first + BATCH_CHUNKS) {
                 // SAFETY: as above.
                 let (frame, out) =
                     unsafe { (slice(frames[k].cast::<u8>(), lens[k])?, slice_mut(out[k].cast::<u8>(), sizes[k])?) };

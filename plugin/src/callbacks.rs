@@ -110,7 +110,7 @@ unsafe extern "C" fn filter(
 /// Buffers for frames, lent to one call each and kept: most chunks of a file are alike.
 static SCRATCH: [Mutex<Vec<u8>>; 4] = [const { Mutex::new(Vec::new()) }; 4];
 /// Buffers larger than this are given back.
-const KEPT: usize = 64 << 20;
+const SCRATCH_LIMIT: usize = 64 << 20;
 
 /// A free buffer. Nobody waits for one: a lock that a fork left behind only costs its buffer.
 fn scratch() -> Option<MutexGuard<'static, Vec<u8>>> {
@@ -146,7 +146,7 @@ fn encode(call: Call<'_>, mut pipeline: Pipeline<'_>) -> Result<usize> {
     Engine::global().encode_batch(&[job], std::slice::from_mut(out));
     // The engine leaves the buffer empty where it had no memory even for the chunk as it is.
     let done = if out.is_empty() { None } else { pipeline.put(out) };
-    if out.capacity() > KEPT || done.is_none() {
+    if out.capacity() > SCRATCH_LIMIT || done.is_none() {
         *out = Vec::new();
     }
     done.map_or_else(|| store(&params, pipeline), Ok)

@@ -12,11 +12,11 @@ use std::io;
 use std::ptr;
 
 /// Bytes of the last error that are kept, the final NUL included.
-const KEPT: usize = 1024;
+const MESSAGE_BYTES: usize = 1024;
 
 thread_local! {
     // No destructor: nothing of ours has to run when a thread or the process ends.
-    static LAST: RefCell<[u8; KEPT]> = const { RefCell::new([0; KEPT]) };
+    static LAST: RefCell<[u8; MESSAGE_BYTES]> = const { RefCell::new([0; MESSAGE_BYTES]) };
     static ERRNO: Cell<c_int> = const { Cell::new(0) };
 }
 
@@ -54,7 +54,7 @@ fn remember_text(text: &impl fmt::Display) {
     let text = text.to_string();
     LAST.with(|last| {
         let mut last = last.borrow_mut();
-        let mut len = text.len().min(KEPT - 1);
+        let mut len = text.len().min(MESSAGE_BYTES - 1);
         while !text.is_char_boundary(len) {
             len -= 1;
         }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 /// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the
 /// GPU.
-const PART: u64 = 4;
+const GPU_PART: u64 = 4;
 
 /// What is to be done: the arguments of [`super::decode`] and [`super::unpack`], which were checked.
 pub(super) struct Work<'a> {
@@ -39,7 +39,7 @@ struct Scratch {
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 /// Bytes that are kept there: for a box that cuts eight chunks of 16 MiB, of which those pages are memory that were
 /// touched. Taking them anew took as long as reading such a box.
-const KEPT: usize = 192 << 20;
+const SPARE_BYTES: usize = 192 << 20;
 /// Bytes of a frame that are read and summed at a time: little enough to be summed from the cache.
 const PIECE: usize = 256 << 10;
 
@@ -59,7 +59,7 @@ impl Scratch {
     fn give_back(self) {
         let len = |s: &Scratch| s.frame.len() + s.raw.len() + s.between.len();
         if let Ok(mut spare) = SPARE.try_lock()
-            && spare.iter().map(len).sum::<usize>() + len(&self) <= KEPT
+            && spare.iter().map(len).sum::<usize>() + len(&self) <= SPARE_BYTES
         {
             spare.push(self);
         }
@@ -160,7 +160,7 @@ impl Work<'_> {
         let whole = self.chunk.iter().product::<u64>();
         let overlaps: Vec<_> = (first..first + count).map(|k| self.overlap(k)).collect();
         let (batch, others): (Vec<usize>, Vec<usize>) =
-            (0..count).partition(|&i| overlaps[i].as_ref().is_some_and(|o| o.count() >= whole / PART));
+            (0..count).partition(|&i| overlaps[i].as_ref().is_some_and(|o| o.count() >= whole / GPU_PART));
         let Ok(mut raw) = memory::zeros::<u8>(batch.len() * self.raw_len) else {
             return (first..first + count).map(|k| self.one(k, scratch)).collect();
         };

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Batches that may be ready before they are asked for, for each lane.
-const AHEAD: usize = 2;
+const READY_BATCHES: usize = 2;
 
 /// Frames of an array in host memory, which threads of its own make until it is dropped.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl Shared {
 
     /// Makes one batch, with memory for its dense chunks that is used again. False: there is none to make any more.
     fn step(&self, gathered: &mut Vec<u8>) -> bool {
-        let window = AHEAD * self.sharing.lanes + 1;
+        let window = READY_BATCHES * self.sharing.lanes + 1;
         let waits = |s: &mut State| !s.over && s.make < self.batches() && s.make - s.give >= window;
         let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
         if state.over || state.make >= self.batches() {

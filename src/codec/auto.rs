@@ -35,13 +35,13 @@ use crate::{memory, parallel};
 /// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-const NEAR: std::ops::Range<u128> = 96..113;
+const NEAR_TIE: std::ops::Range<u128> = 96..113;
 /// Chunks of which less than this part is left need a larger sample too: a few places make the length.
 const THIN: u128 = 48;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
-const FRAME: u64 = 100;
+const FRAME_BYTES: u64 = 100;
 /// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
 /// bound leaves: coding them exactly never saves more.
 const NEAR_LOSSLESS: u128 = 2;
@@ -85,20 +85,20 @@ pub(crate) fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usiz
     };
     let ratio = 100 * fast.min(lossless) / lorenzo;
     let len = lens[candidate];
-    let enough = len >= raw_len as u128 / THIN && !NEAR.contains(&ratio);
+    let enough = len >= raw_len as u128 / THIN && !NEAR_TIE.contains(&ratio);
     let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len;
     (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
 }
 
 /// Length of the chunk's frame by candidate `k`, extrapolated from `len`, the length of its sample's frame.
 fn whole(sample: &Sample, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
-    let (raw, seen) = (u128::from(FRAME) + raw_len as u128, sample.len(k, values));
+    let (raw, seen) = (u128::from(FRAME_BYTES) + raw_len as u128, sample.len(k, values));
     // What is stored instead.
     if len >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
         return raw;
     }
-    let len = u128::from(len.saturating_sub(FRAME)) * values as u128 / seen as u128;
-    (u128::from(FRAME) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
+    let len = u128::from(len.saturating_sub(FRAME_BYTES)) * values as u128 / seen as u128;
+    (u128::from(FRAME_BYTES) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
 }
 
 fn gain(sample: &Sample) -> u128 {

@@ -33,14 +33,14 @@ impl<'a> Chunk<'a> {
     /// The bound used on the chunk.
     pub(crate) fn used<S: Scalar>(&self) -> Result<Used> {
         /// Bytes for which a thread is worth its start; a multiple of every scalar's size.
-        const PART: usize = 1 << 20;
+        const THREAD_BYTES: usize = 1 << 20;
         if let Some(used) = self.used {
             return Ok(used);
         }
         let Chunk { params, raw, threads, .. } = *self;
         let range = || {
-            let part = |i: usize| &raw[i * PART..raw.len().min((i + 1) * PART)];
-            let ranges = parallel::try_map(raw.len().div_ceil(PART), threads, |i| -> Result<_> {
+            let part = |i: usize| &raw[i * THREAD_BYTES..raw.len().min((i + 1) * THREAD_BYTES)];
+            let ranges = parallel::try_map(raw.len().div_ceil(THREAD_BYTES), threads, |i| -> Result<_> {
                 Ok(bound::range(&values::<S>(part(i), params.dtype)?, params.fill))
             })?;
             Ok(ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z))))

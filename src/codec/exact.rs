@@ -38,24 +38,24 @@ use crate::memory;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
 /// Fewer numbers go to planes unseen.
-const LEAST: usize = 256;
+const SMALL_CHUNK_VALUES: usize = 256;
 /// Runs of numbers that `bytes` and differences are tried on, at most, and at least where they are of whole rows; rows
 /// of such a run, at least.
-const RUNS: usize = 16;
+const SAMPLE_RUNS: usize = 16;
 const RUNS_OF_ROWS: usize = 3;
 const ROWS: usize = 8;
 /// Of a small chunk runs are an eighth, or a tile's numbers: what repeats takes most of the time of choosing.
 const PART_OF_RUNS: usize = 8;
 /// Numbers in a row among which repeated ones are counted, in each of `COUNTS` parts of a sample.
-const COUNTED: usize = 4096;
+const COUNTED_VALUES: usize = 4096;
 const COUNTS: usize = 4;
 /// Bits of a place in the table that remembers them.
 const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
-const FEW: usize = 16;
+const REPEATED_FLOATS: usize = 16;
 /// Last bytes with the entropy of this many equally frequent bytes, or less, are not random.
-const ENDS: usize = 128;
+const EQUAL_BYTES: usize = 128;
 /// One run in four is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
 /// What is this many times smaller than the chunk is not compared with planes again.
@@ -65,7 +65,7 @@ pub(crate) const SURE: usize = 4;
 const DICTIONARY: u64 = 1000;
 const FAR: u64 = DICTIONARY * 4 / 3;
 /// Bytes of a frame that do not grow with the chunk, about.
-const FRAME: usize = 80;
+const FRAME_BYTES: usize = 80;
 
 /// Whether the writer must choose a lossless codec for this chunk of `raw_len` bytes.
 pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
@@ -76,7 +76,7 @@ pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
         && !matches!(asked, Codec::Ndzip | Codec::Planes)
         && !params.lossy(raw_len)
         && params.fits(raw_len)
-        && (raw_len / usize::from(dtype.size) >= LEAST || Kept::settled(params).is_some())
+        && (raw_len / usize::from(dtype.size) >= SMALL_CHUNK_VALUES || Kept::settled(params).is_some())
 }
 
 /// What is looked at of a chunk: a stack of tiles, and runs of numbers, of whole rows where rows are short.
@@ -102,9 +102,9 @@ impl Tiles {
             let most = sample.stacks[stack].len();
             let seen = most.min((n / PART_OF_RUNS).max(LORENZO_TILE));
             let row = params.extents.as_slice().last().map_or(1, |&x| x as usize);
-            let rows = (seen / RUNS).div_ceil(row).max(ROWS);
+            let rows = (seen / SAMPLE_RUNS).div_ceil(row).max(ROWS);
             let unit = if rows * row > most { 1 } else { row };
-            run = if unit == 1 { seen / RUNS } else { rows * row };
+            run = if unit == 1 { seen / SAMPLE_RUNS } else { rows * row };
             let runs = (seen / run).max(RUNS_OF_ROWS);
             starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
         }
@@ -188,7 +188,7 @@ impl Try<'_> {
         }
         let is_smooth = is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH));
         let for_dictionary =
-            is_float && self.with_scale && alike.again >= FEW && (with_unit.is_none() || !found.is_full);
+            is_float && self.with_scale && alike.again >= REPEATED_FLOATS && (with_unit.is_none() || !found.is_full);
         if candidates.len() == 1 && !is_smooth && !for_dictionary {
             return Ok(Kept::Planes);
         }
@@ -270,7 +270,7 @@ impl Try<'_> {
         let encoded = |chunk: &Chunk<'_>| {
             let mut out = Vec::new();
             let coded = encode_as(chunk, kept, &mut out)?;
-            Ok(coded.then(|| out.len().saturating_sub(FRAME) as u64))
+            Ok(coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64))
         };
         let len = match kept {
             Kept::Planes
@@ -342,7 +342,7 @@ impl Alike {
         let mut ends = [0usize; 256];
         let (mut count, mut again) = (0, 0);
         let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
-        for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED)) {
+        for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED_VALUES)) {
             let word = scaled::bits_of(params, number);
             if left_out == Some(word) {
                 continue;
@@ -354,7 +354,7 @@ impl Alike {
         }
         // Pairs that are equal: 1 of 256 where all are as frequent.
         let pairs = ends.iter().map(|n| n * n).sum::<usize>();
-        Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * ENDS > count * count })
+        Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * EQUAL_BYTES > count * count })
     }
 }
 
@@ -363,7 +363,7 @@ impl Alike {
 pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Result<Option<u64>> {
     let special = found.ordered.special;
     let is_full = found.is_full && found.multiples.is_some_and(|scale| !scale.is_plain());
-    if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < FEW {
+    if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < REPEATED_FLOATS {
         return Ok(None);
     }
     let lens = scaled::dictionary_lens(sample, Scale { special, ..Scale::DICTIONARY }, n)?;

@@ -31,7 +31,7 @@ use crate::{memory, parallel};
 const BOXES: usize = 64;
 const WIDTH: usize = 33;
 /// Values of a chunk that is worth a look.
-const LEAST: usize = 1 << 14;
+const SMALL_CHUNK_VALUES: usize = 1 << 14;
 /// Box k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^5 = g + 1.
 const PLACES: [u64; 4] = [0xDB4F_0B9A_5D4D_9E5F, 0xBBE0_5633_03A4_615F, 0xA0F2_EC75_A1FE_1575, 0x89E1_8285_7D9E_D689];
 
@@ -63,7 +63,7 @@ pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
         }
     };
     let dims = params.extents.as_slice();
-    let many = dims.len() >= 4 && raw_len / usize::from(dtype.size).max(1) >= LEAST;
+    let many = dims.len() >= 4 && raw_len / usize::from(dtype.size).max(1) >= SMALL_CHUNK_VALUES;
     many && has_tiles && !params.extents.is_swapped() && params.fits(raw_len) && !params.lossy_half(raw_len)
 }
 
@@ -275,13 +275,13 @@ pub(crate) fn swap_steps(extents: &Extents, chunk: &[u64], steps: &mut [isize]) 
 /// Exchanges the axes of an array of these extents, whose elements are all bytes that there are for one.
 fn transpose(from: &[u8], to: &mut [u8], extents: [u32; 2], threads: usize) -> Result<()> {
     /// Bytes for which a thread is worth its start.
-    const PART: usize = 1 << 20;
+    const THREAD_BYTES: usize = 1 << 20;
     let [rows, columns] = extents.map(|n| n as usize);
     let element = from.len() / (rows * columns);
     if element == 0 {
         return Ok(());
     }
-    let many = (PART / (rows * element)).max(1);
+    let many = (THREAD_BYTES / (rows * element)).max(1);
     let parts = to.chunks_mut(many * rows * element);
     parallel::try_each(columns.div_ceil(many), parts, threads, |part, to: &mut [u8]| {
         for (line, to) in to.chunks_mut(rows * element).enumerate() {

@@ -23,13 +23,13 @@ use crate::stage::tiles::Grid;
 use std::borrow::Cow;
 
 /// Tiles of lorenzo's in a chunk that is all sample.
-const WHOLE: usize = 4;
-/// Parts of a sample: one in 32 tiles, at least and at most `FIRST`; `MORE` if those do not decide.
+const SMALL_CHUNK_TILES: usize = 4;
+/// Parts of a sample: one in 32 tiles, at least and at most `FIRST_PARTS`; `SECOND_PARTS` if those do not decide.
 const TILES_PER_PART: usize = 32;
-const FIRST: std::ops::RangeInclusive<usize> = 4..=8;
-const MORE: usize = 12;
+const FIRST_PARTS: std::ops::RangeInclusive<usize> = 4..=8;
+const SECOND_PARTS: usize = 12;
 /// Values in a row for szx.
-const RUN: usize = LORENZO_TILE;
+const RUN_VALUES: usize = LORENZO_TILE;
 /// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
 /// multiples fill a box evenly, however many are taken.
 const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
@@ -160,9 +160,9 @@ impl Sample {
         let extents = params.extents.as_slice();
         let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
         let n: usize = grid.extents().iter().product();
-        let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST.start(), *FIRST.end());
-        let parts = if looked == Looked::AtFirst { first } else { MORE };
-        if n <= WHOLE * LORENZO_TILE || n <= parts * LORENZO_TILE && looked == Looked::AtAll {
+        let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST_PARTS.start(), *FIRST_PARTS.end());
+        let parts = if looked == Looked::AtFirst { first } else { SECOND_PARTS };
+        if n <= SMALL_CHUNK_TILES * LORENZO_TILE || n <= parts * LORENZO_TILE && looked == Looked::AtAll {
             return Some(Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true });
         }
         let places: Vec<Place> = (0..parts).map(|k| Place::new(&grid, k)).collect();
@@ -177,8 +177,8 @@ impl Sample {
         }
         if szx {
             of[FAST] = Some(stacks.len());
-            let starts = places.iter().map(|place| place.begin.min(n - RUN)).collect();
-            stacks.push(Stack { part: [1, 1, RUN], axis: 2, steps: [n, n, 1], starts });
+            let starts = places.iter().map(|place| place.begin.min(n - RUN_VALUES)).collect();
+            stacks.push(Stack { part: [1, 1, RUN_VALUES], axis: 2, steps: [n, n, 1], starts });
         }
         let filling = shape.grid.tiles() * PLANES_TILE - n;
         Some(Sample { stacks, of, filling, is_all: looked == Looked::AtAll })

@@ -23,11 +23,11 @@ use crate::error::Result;
 use crate::params::{Codec, Params, Request};
 
 /// Runs of values that `bytes` is tried on.
-const RUNS: usize = 16;
+const SAMPLE_RUNS: usize = 16;
 /// Of a small chunk they are an eighth, or a tile's values: what repeats takes most of the time of choosing.
 const PART_OF_RUNS: usize = 8;
 /// Values that a chunk has at least where not all of it is the sample.
-const WHOLE: usize = 1 << 17;
+const SMALL_CHUNK_VALUES: usize = 1 << 17;
 /// How many times smaller a sample says little.
 const LITTLE: usize = 64;
 
@@ -88,9 +88,10 @@ impl Sampled {
         let size = usize::from(params.dtype.size);
         let values = raw_len / size;
         let params = Params { request: Request::default(), ..*params };
-        let sample = Sample::new(&params, Looked::AtAll).filter(|s| values >= WHOLE && !s.stacks.is_empty())?;
-        let run = sample.len(LOSSLESS, values).min((values / PART_OF_RUNS).max(LORENZO_TILE)) / RUNS;
-        let starts = (0..RUNS).map(|k| (raw_len - run * size) / (RUNS - 1) * k / size).collect();
+        let sample =
+            Sample::new(&params, Looked::AtAll).filter(|s| values >= SMALL_CHUNK_VALUES && !s.stacks.is_empty())?;
+        let run = sample.len(LOSSLESS, values).min((values / PART_OF_RUNS).max(LORENZO_TILE)) / SAMPLE_RUNS;
+        let starts = (0..SAMPLE_RUNS).map(|k| (raw_len - run * size) / (SAMPLE_RUNS - 1) * k / size).collect();
         Some(Sampled { sample, run, starts })
     }
 }

@@ -269,11 +269,11 @@ impl Engine {
     /// needed.
     fn threads_for(&self, bytes: usize) -> usize {
         /// A stack, and what a thread works with.
-        const EACH: usize = 3 << 20;
+        const THREAD_MEMORY: usize = 3 << 20;
         /// Copies of a chunk that the hungriest codec holds at a time.
         const COPIES: usize = 4;
         let threads = self.threads.min((bytes / self.per_thread).max(1));
-        let needed = bytes.saturating_mul(COPIES).saturating_add(threads * EACH);
+        let needed = bytes.saturating_mul(COPIES).saturating_add(threads * THREAD_MEMORY);
         // Asked for and given back: it is not touched, which takes a few microseconds.
         if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }

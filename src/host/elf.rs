@@ -26,7 +26,7 @@ const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// No table that is worth reading is larger.
-const MOST: u64 = 1 << 30;
+const TABLE_LIMIT: u64 = 1 << 30;
 /// ELF's numbers of processors, and their names as Rust has them.
 const PROCESSORS: [(u64, &str); 9] = [
     (3, "x86"),
@@ -102,7 +102,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
-    let len = usize::try_from(len).ok().filter(|_| len <= MOST)?;
+    let len = usize::try_from(len).ok().filter(|_| len <= TABLE_LIMIT)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).ok()?;
     bytes.resize(len, 0);

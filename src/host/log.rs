@@ -25,7 +25,7 @@ fn level() -> Level {
 fn line(at: Level, text: &str) {
     static SAID: Mutex<Option<HashSet<u64>>> = Mutex::new(None);
     /// Causes remembered at most; more different texts than this are no longer told apart.
-    const MOST: usize = 1000;
+    const CAUSES: usize = 1000;
     if level() < at {
         return;
     }
@@ -34,7 +34,7 @@ fn line(at: Level, text: &str) {
     let said = said.get_or_insert_default();
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(text);
-    if said.len() < MOST && said.insert(hash) {
+    if said.len() < CAUSES && said.insert(hash) {
         // What reads standard error may have ended, or its disk be full: no reason to fail.
         let _ = writeln!(std::io::stderr(), "h5z-gpu: {text}");
     }

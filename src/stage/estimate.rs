@@ -131,15 +131,15 @@ fn count(bits: &[u8]) -> Counts {
 #[inline(always)]
 fn matching(a: &[u8], b: &[u8], f: impl Fn(u8, u8) -> bool) -> u32 {
     /// Blocks of 64 that are counted at once, as lanes travel through memory.
-    const MANY: usize = 4;
-    const MOST: usize = 255 / MANY * MANY * 64;
+    const LANE_BLOCKS: usize = 4;
+    const COUNTED_BYTES: usize = 255 / LANE_BLOCKS * LANE_BLOCKS * 64;
     let mut total = 0;
-    for (a, b) in a.chunks(MOST).zip(b.chunks(MOST)) {
+    for (a, b) in a.chunks(COUNTED_BYTES).zip(b.chunks(COUNTED_BYTES)) {
         let mut lanes = [0u8; 64];
-        let ((many_a, a), (many_b, b)) = (a.as_chunks::<{ 64 * MANY }>(), b.as_chunks::<{ 64 * MANY }>());
+        let ((many_a, a), (many_b, b)) = (a.as_chunks::<{ 64 * LANE_BLOCKS }>(), b.as_chunks::<{ 64 * LANE_BLOCKS }>());
         for (a, b) in many_a.iter().zip(many_b) {
             for k in 0..64 {
-                lanes[k] += (0..MANY).map(|m| u8::from(f(a[64 * m + k], b[64 * m + k]))).sum::<u8>();
+                lanes[k] += (0..LANE_BLOCKS).map(|m| u8::from(f(a[64 * m + k], b[64 * m + k]))).sum::<u8>();
             }
         }
         let ((blocks_a, a), (blocks_b, b)) = (a.as_chunks::<64>(), b.as_chunks::<64>());

@@ -92,7 +92,7 @@ const PIECE: usize = 16;
 const FOUND: usize = 8;
 const HEAD: usize = 32;
 /// Values of a CTA.
-const PART: usize = 4096;
+const CTA_VALUES: usize = 4096;
 
 /// A stream with memory for one batch at a time.
 pub struct Lane {
@@ -297,7 +297,7 @@ impl Lane {
 
     /// Starts a kernel of the values on the first `n` values of all chunks.
     fn launch(&mut self, what: &str, sides: u64, n: usize) -> Result<(), Failure> {
-        let (count, parts) = (self.words.len(), n.div_ceil(PART));
+        let (count, parts) = (self.words.len(), n.div_ceil(CTA_VALUES));
         let name = format!("values_{what}_{}", if self.size == 8 { "f64" } else { "f32" });
         let args = [sides, sides + side(count)[1] as u64, n as u64, parts as u64];
         self.start(&name, (count * parts) as u32, args)

@@ -47,8 +47,8 @@ pub fn difference(a: &[u8], b: &[u8]) -> String {
     }
 }
 
-/// Writes a chunk with `lorenzo` under an absolute bound, and what came back a second time. Whether every value was kept;
-/// the first frame, and what came back of it.
+/// Writes a chunk with `lorenzo` under an absolute bound, and what came back a second time. Whether every value was
+/// kept; the first frame, and what came back of it.
 pub fn rewritten(
     bound: f64,
     d: Dtype,

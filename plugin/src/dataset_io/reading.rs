@@ -21,9 +21,9 @@ const RAW_IN_A_STEP_ON_GPU: u64 = 32 << 30;
 const STORED_IN_A_STEP: usize = 64 << 20;
 /// If at most 1/16 of the chunks are wanted, HDF5 is asked for each one by its coordinates. Going through the list
 /// costs as much for one chunk as for all of them; asking by coordinates costs one more copy, by one thread.
-const FEW: u64 = 16;
+const SEARCHED_PART: u64 = 16;
 /// Places at which a list is compared with what a search finds.
-const ASKED: usize = 64;
+const CHECKED_PLACES: usize = 64;
 /// Memory for other people's chunks while they are decoded: this part of what the process may still take, and no more
 /// than the array itself has, or these bytes where it has fewer. HDF5 takes two or three chunks.
 const SHARE: u64 = 8;
@@ -91,7 +91,7 @@ impl Reading {
         let raw_len = layout.chunk.iter().fold(array.element() as u64, |a, &n| a.saturating_mul(n));
         let at_once = (raw / raw_len).max(1) as usize;
         let total = layout.shape.iter().zip(&layout.chunk).map(|(n, c)| n.div_ceil(*c)).fold(1, u64::saturating_mul);
-        let few = cells.count() as u64 * FEW <= total;
+        let few = cells.count() as u64 * SEARCHED_PART <= total;
         let way = Way::ByPlace { next: 0, missing: Vec::new() };
         let (others_at_once, damaged) = (usize::MAX, Vec::new());
         let mut reading = Reading { array, cells, layout, threads, fills, at_once, others_at_once, way, damaged };
@@ -221,8 +221,8 @@ impl Reading {
     fn distrust(&self, dataset: &dyn Dataset, list: &List, missing: &[usize]) -> Option<String> {
         let listed = (0..list.chunks.len()).map(|k| (list.origin(k), list.chunks[k].len));
         let origins: Vec<Vec<u64>> = missing.iter().map(|&k| self.cells.origin(k)).collect();
-        index::distrust(dataset, listed, ASKED)
-            .or_else(|| index::distrust(dataset, origins.iter().map(|o| (&o[..], 0)), ASKED))
+        index::distrust(dataset, listed, CHECKED_PLACES)
+            .or_else(|| index::distrust(dataset, origins.iter().map(|o| (&o[..], 0)), CHECKED_PLACES))
     }
 
     /// Refuses chunks that a search by place has not found, and that the list has: their values are lost, or not where

@@ -10,7 +10,7 @@ use crate::error::Result;
 const MOST_AXES: usize = 8;
 /// Threads of a CTA, and bytes that it copies about.
 const THREADS: u32 = 256;
-const EACH: u64 = 32 << 10;
+const CTA_BYTES: u64 = 32 << 10;
 
 /// One side of a copy: the address of the first element, and bytes from an element to the next along each axis.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl Copies {
         new.pieces = new.run.div_ceil(ARRAY_PIECE.into()) as u32;
         new.units = u32::try_from(units).map_err(|_| failed("a chunk of 2^32 rows or more"))?;
         let groups = THREADS / new.lanes;
-        new.turns = (EACH / (u64::from(groups) * piece)).clamp(1, 64) as u32;
+        new.turns = (CTA_BYTES / (u64::from(groups) * piece)).clamp(1, 64) as u32;
         new.first_cta = self.ctas;
         self.ctas += new.units.div_ceil(groups * new.turns);
         self.boxes.push(new);

@@ -30,10 +30,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
 pub(super) const LANES: usize = 4;
-/// After a batch of at least `MANY` chunks of which the GPU could encode none, the next 64 batches go to the CPU at
-/// once: choosing their codecs on the GPU would be in vain, and the CPU would choose again.
-const UNSEEN: usize = 64;
-const MANY: usize = 8;
+/// After a batch of at least `FAILED_CHUNKS` chunks of which the GPU could encode none, the next 64 batches go to the
+/// CPU at once: choosing their codecs on the GPU would be in vain, and the CPU would choose again.
+const SKIPPED_BATCHES: usize = 64;
+const FAILED_CHUNKS: usize = 8;
 /// Bytes of a frame that a CTA packs at least.
 const PACKED_EACH: usize = 128 << 10;
 
@@ -188,8 +188,8 @@ impl Job {
             }
         };
         if tasks.is_empty() {
-            if count >= MANY {
-                self.unseen.store(UNSEEN, Ordering::Relaxed);
+            if count >= FAILED_CHUNKS {
+                self.unseen.store(SKIPPED_BATCHES, Ordering::Relaxed);
             }
             return Ok(());
         }

@@ -11,7 +11,7 @@ use crate::host::file;
 use std::io::IoSliceMut;
 
 /// Bytes that are read together at most: twice as many are no faster, and fewer threads share them out.
-const RUN: u64 = 512 << 10;
+const READ_BYTES: u64 = 512 << 10;
 
 /// Fills each buffer, which has its frame's length, with the frame of its number, from `first` on. Where there is no
 /// buffer, none is read. Frames that lie one behind the other in a file are read together. Answers for each.
@@ -47,7 +47,7 @@ fn run(frames: Frames<'_>, first: usize, raw_len: usize, outs: &[Option<&mut [u8
     let together = places[first..].iter().zip(outs).take_while(|((at, len), out)| {
         let next = out.is_some() && *at == end && *len <= most(raw_len);
         end = end.saturating_add(*len);
-        next && end - places[first].0 <= RUN
+        next && end - places[first].0 <= READ_BYTES
     });
     together.count().max(1)
 }

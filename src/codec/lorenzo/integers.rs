@@ -129,11 +129,11 @@ fn decode_type<N: Integer>(frame: &Frame<'_>, threads: usize, out: &mut [u8]) ->
 #[inline(always)]
 fn narrow<N: Integer>(row: &mut [N], values: &[f64]) {
     /// The sum with a number below 2^51 is rounded to a whole one, which is its lower bits.
-    const WHOLE: f64 = (3u64 << 51) as f64;
+    const ROUNDING: f64 = (3u64 << 51) as f64;
     let mut small = true;
     for (n, y) in row.iter_mut().zip(values) {
         small &= y.abs() < (1u64 << 51) as f64;
-        *n = N::of((y + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i64);
+        *n = N::of((y + ROUNDING).to_bits().wrapping_sub(ROUNDING.to_bits()) as i64);
     }
     if !small {
         // `as` takes what is beyond i64 to its ends, and NaN to 0.

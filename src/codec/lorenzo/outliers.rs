@@ -19,7 +19,7 @@ const MASK: u32 = 1 << 31;
 const DIFFERENCES: u32 = 1 << 30;
 
 /// The most that a run says of either kind.
-const MOST: usize = 255;
+const RUN_LIMIT: usize = 255;
 
 /// How far apart neighbours along the slowest axis are, z, or y in a tile of one plane; `None` in a tile of one row.
 fn step([a, b, c]: [usize; 3]) -> Option<usize> {
@@ -104,7 +104,7 @@ impl Places {
     /// How many runs a mask of these has.
     fn runs(&self) -> usize {
         let mut runs = 0;
-        self.each(|start, end, before| runs += (start - before) / MOST + (end - start).div_ceil(MOST));
+        self.each(|start, end, before| runs += (start - before) / RUN_LIMIT + (end - start).div_ceil(RUN_LIMIT));
         runs
     }
 
@@ -112,12 +112,12 @@ impl Places {
     fn write(&self, out: &mut Vec<u8>) {
         self.each(|start, end, before| {
             let (mut zeros, mut ones) = (start - before, end - start);
-            while zeros >= MOST {
-                out.extend([MOST as u8, 0]);
-                zeros -= MOST;
+            while zeros >= RUN_LIMIT {
+                out.extend([RUN_LIMIT as u8, 0]);
+                zeros -= RUN_LIMIT;
             }
             while ones > 0 {
-                let some = ones.min(MOST);
+                let some = ones.min(RUN_LIMIT);
                 out.extend([zeros as u8, some as u8]);
                 zeros = 0;
                 ones -= some;

@@ -10,7 +10,7 @@ use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
 /// Rows of a part: at most 30 kB.
-const PART: usize = 256;
+const PART_ROWS: usize = 256;
 /// Parts for which a thread is worth its start.
 const PARTS: usize = 64;
 
@@ -18,8 +18,8 @@ const PARTS: usize = 64;
 pub(super) fn apart<T: bytemuck::Pod + Send + Sync>(chunk: &[T], c: usize, threads: usize) -> Result<Vec<T>> {
     let mut seen = memory::zeros(chunk.len())?;
     let m = chunk.len() / c;
-    let grid = Grid::with_sides([1, c, m], [1, c, PART]);
-    let shares = grid.share(&mut seen, threads.min(m / PART / PARTS))?;
+    let grid = Grid::with_sides([1, c, m], [1, c, PART_ROWS]);
+    let shares = grid.share(&mut seen, threads.min(m / PART_ROWS / PARTS))?;
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
         for i in grid.tiles_of(&share) {
             let tile = grid.tile(i);
@@ -38,11 +38,11 @@ pub(super) fn apart<T: bytemuck::Pod + Send + Sync>(chunk: &[T], c: usize, threa
 /// Undoes [`apart`].
 pub(super) fn together<T: Copy + Send + Sync>(seen: &[T], c: usize, threads: usize, chunk: &mut [T]) -> Result<()> {
     let m = chunk.len() / c;
-    let many = c * PART * parallel::run_length(m.div_ceil(PART), threads.min(m / PART / PARTS));
+    let many = c * PART_ROWS * parallel::run_length(m.div_ceil(PART_ROWS), threads.min(m / PART_ROWS / PARTS));
     let shares = chunk.chunks_mut(many.max(1));
     parallel::try_each(shares.len(), shares.enumerate(), threads, |_, (i, share)| {
-        for (j, part) in share.chunks_mut(c * PART).enumerate() {
-            let first = i * many / c + j * PART;
+        for (j, part) in share.chunks_mut(c * PART_ROWS).enumerate() {
+            let first = i * many / c + j * PART_ROWS;
             for k in 0..c {
                 let run = &seen[k * m + first..(k + 1) * m];
                 part[k..].iter_mut().step_by(c).zip(run).for_each(|(to, from)| *to = *from);

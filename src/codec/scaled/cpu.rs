@@ -23,9 +23,9 @@ use crate::simd::vectorize;
 use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
-const PART: usize = 1 << 17;
+const THREAD_VALUES: usize = 1 << 17;
 /// At most one number in 32 may be an exception.
-const RARE: usize = 32;
+const VALUES_PER_EXCEPTION: usize = 32;
 
 /// Encodes a chunk of numbers of 4 or 8 bytes this way. False: it cannot be kept so.
 pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
@@ -89,7 +89,7 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         let head = Head { scale, order: 0, step: 0 };
         return Ok(dictionary.map(|dictionary| Coded { codes, exceptions: Vec::new(), head, dictionary }));
     }
-    let parts = codes.chunks_mut(PART).zip(values.chunks(PART));
+    let parts = codes.chunks_mut(THREAD_VALUES).zip(values.chunks(THREAD_VALUES));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
         vectorize(
             #[inline(always)]
@@ -97,12 +97,12 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         )
     });
     let count = found.iter().map(|part| part.as_ref().map_or(0, Vec::len)).sum::<usize>();
-    if count > values.len() / RARE {
+    if count > values.len() / VALUES_PER_EXCEPTION {
         return Ok(None);
     }
     let mut exceptions = memory::with_capacity(count)?;
     for (k, part) in found.into_iter().enumerate() {
-        exceptions.extend(part?.into_iter().map(|i| k * PART + i));
+        exceptions.extend(part?.into_iter().map(|i| k * THREAD_VALUES + i));
     }
     let has_special = scale.special.is_some();
     instead(&mut codes, &exceptions, has_special);
@@ -439,7 +439,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
     let dictionary = opened.dictionary.as_ref().map(|frame| decode_dictionary(frame, threads)).transpose()?;
-    parallel::try_each(n.div_ceil(PART), out.chunks_mut(PART), threads, |_, codes: &mut [W]| {
+    parallel::try_each(n.div_ceil(THREAD_VALUES), out.chunks_mut(THREAD_VALUES), threads, |_, codes: &mut [W]| {
         if let Some(dictionary) = &dictionary {
             return dictionary::numbers(codes, dictionary, scale.special);
         }

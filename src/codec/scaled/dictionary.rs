@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 
 /// Slots of the hash table at first.
-const LEAST: usize = 1024;
+const FIRST_SLOTS: usize = 1024;
 
 /// Numbers in the order in which they came first, and where each of them is.
 struct Seen<W> {
@@ -53,7 +53,7 @@ impl<W: Word> Seen<W> {
 /// Writes the place of each number, the lowest code of those with these bits, and returns the dictionary: the numbers
 /// in order, as whole ones.
 pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W]) -> Result<Vec<W>> {
-    let mut seen = Seen { found: Vec::new(), slots: memory::zeros(LEAST)? };
+    let mut seen = Seen { found: Vec::new(), slots: memory::zeros(FIRST_SLOTS)? };
     for (x, code) in values.iter().zip(codes.iter_mut()) {
         *code = match Some(x.bits()) == special {
             true => W::MIN,

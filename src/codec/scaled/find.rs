@@ -16,23 +16,23 @@ use super::scale::{Word, ordered};
 use crate::codec::kept::{Map, Scale};
 use crate::params::{Class, Params};
 
-/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in `PART` is in the sample, in
-/// `RUNS` runs, so that looking at it costs little beside encoding.
-const RUN: usize = 64;
-const PART: usize = 16;
-const RUNS: std::ops::RangeInclusive<usize> = 4..=32;
+/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in `SAMPLED_PART` is in the sample,
+/// in `SAMPLE_RUNS` runs, so that looking at it costs little beside encoding.
+const RUN_VALUES: usize = 64;
+const SAMPLED_PART: usize = 16;
+const SAMPLE_RUNS: std::ops::RangeInclusive<usize> = 4..=32;
 /// Fewer numbers than this decide nothing.
-const LEAST: usize = 16;
+const DECIDING_VALUES: usize = 16;
 /// If most multiples occur, at least one in four numbers follows its neighbour by one unit.
-const GAPS: usize = 4;
+const VALUES_PER_STEP: usize = 4;
 /// Powers of ten that are tried.
 const DECIMALS: i32 = 10;
 /// At most one number in 40 may be no multiple.
-const RARE: usize = 40;
+const VALUES_PER_EXCEPTION: usize = 40;
 /// A number that stands for missing values is at least one in 64 numbers.
-const FREQUENT: usize = 64;
+const VALUES_PER_MISSING: usize = 64;
 /// Zeros are a special number if they are more than one in 16 numbers.
-const MANY: usize = 16;
+const VALUES_PER_ZERO: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 
@@ -49,9 +49,9 @@ pub(crate) struct Found {
 /// Looks at some runs of a sample.
 pub(crate) fn find(params: &Params, sample: &[u8]) -> Found {
     let values = |size: usize| {
-        let runs = (sample.len() / size / RUN / PART).clamp(*RUNS.start(), *RUNS.end());
-        let apart = (sample.len() / runs / size).max(RUN) * size;
-        sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN))
+        let runs = (sample.len() / size / RUN_VALUES / SAMPLED_PART).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
+        let apart = (sample.len() / runs / size).max(RUN_VALUES) * size;
+        sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN_VALUES))
     };
     match params.dtype.size {
         4 => among(params, values(4).map(|b| bits_of(params, b) as u32 as i32).collect()),
@@ -98,7 +98,7 @@ pub(crate) fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
 fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let special = special(params, &values, params.dtype.class == Class::Float);
     let zeros = values.iter().filter(|x| x.bits() == 0).count();
-    let own = special.or((zeros > values.len() / MANY).then_some(0));
+    let own = special.or((zeros > values.len() / VALUES_PER_ZERO).then_some(0));
     // Floats of few digits have zeros for the last bits.
     let mut whole = values.iter().filter(|x| Some(x.bits()) != own).map(|x| ordered(*x).wide());
     let first = whole.next().unwrap_or(0);
@@ -109,14 +109,14 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     Found { multiples: found.map(|(scale, _)| scale), is_full: found.is_some_and(|(_, is_full)| is_full), ordered }
 }
 
-/// The unit, and whether all numbers are multiples of it and one in [`GAPS`] of those that differ has the next
-/// multiple beside it.
+/// The unit, and whether all numbers are multiples of it and one in [`VALUES_PER_STEP`] of those that differ has the
+/// next multiple beside it.
 fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> Option<(Scale, bool)> {
     let is_float = params.dtype.class == Class::Float;
     let minus_zero = 1 << (8 * W::SIZE - 1);
     let special = special.or((is_float && values.iter().any(|x| x.bits() == minus_zero)).then_some(minus_zero));
     values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
-    if values.len() < LEAST {
+    if values.len() < DECIDING_VALUES {
         return None;
     }
     let scale = if is_float { decimal(&values).or_else(|| product(&values))? } else { Scale::WHOLE };
@@ -132,7 +132,7 @@ fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>)
     whole.sort_unstable();
     whole.dedup();
     let steps = whole.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) as u64 == unit).count();
-    Some((scale, misses == 0 && steps > whole.len() / GAPS))
+    Some((scale, misses == 0 && steps > whole.len() / VALUES_PER_STEP))
 }
 
 /// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if
@@ -155,7 +155,7 @@ fn far<W: Word>(values: &[W], is_float: bool) -> Option<u64> {
         let (count, low, high) =
             rest.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(n, low, high), x| (n + 1, low.min(x), high.max(x)));
         let gap = if number(end) < low { low - number(end) } else { number(end) - high };
-        count > 1 && values.len() - count > values.len() / FREQUENT && gap > high - low
+        count > 1 && values.len() - count > values.len() / VALUES_PER_MISSING && gap > high - low
     };
     ends.iter().find(|end| is_far(end)).map(|end| end.bits())
 }
@@ -172,16 +172,16 @@ fn most<W: Word>() -> f64 {
     if W::SIZE == 4 { 2f64.powi(22) } else { 2f64.powi(50) }
 }
 
-/// How many of the numbers are no multiples; `None`: more than one in [`RARE`].
+/// How many of the numbers are no multiples; `None`: more than one in [`VALUES_PER_EXCEPTION`].
 fn misses<W: Word>(scale: &Scale, values: &[W]) -> Option<usize> {
     let mut misses = 0;
     for (i, x) in values.iter().enumerate() {
         misses += usize::from(scale.whole(*x).is_none_or(|q| q.unsigned_abs() as f64 > most::<W>()));
-        if misses > LEAST / 4 + i / RARE {
+        if misses > DECIDING_VALUES / 4 + i / VALUES_PER_EXCEPTION {
             return None;
         }
     }
-    (misses <= values.len() / RARE).then_some(misses)
+    (misses <= values.len() / VALUES_PER_EXCEPTION).then_some(misses)
 }
 
 /// Quotients by a power of ten.

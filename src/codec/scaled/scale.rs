@@ -84,7 +84,7 @@ pub(super) fn code_type(size: u8) -> Dtype {
 }
 
 /// 1.5 · 2^52. A whole number below [`LARGE`] is added to its lowest bits as to its value.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
+const ROUNDING: f64 = 6_755_399_441_055_744.0;
 /// 2^51.
 const LARGE: u64 = 1 << 51;
 
@@ -92,14 +92,14 @@ const LARGE: u64 = 1 << 51;
 /// back is an exception.
 #[inline(always)]
 fn nearest(x: f64) -> i64 {
-    (x + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i64
+    (x + ROUNDING).to_bits().wrapping_sub(ROUNDING.to_bits()) as i64
 }
 
 /// The quotient of two whole numbers without its fraction: by floats, which are fast, where both are not [`LARGE`]. A
 /// fraction is not rounded away there, it is a unit of the last of 53 bits or more.
 #[inline(always)]
 fn quotient(k: i64, unit: f64) -> i64 {
-    nearest(((f64::from_bits(WHOLE.to_bits().wrapping_add(k as u64)) - WHOLE) / unit).trunc())
+    nearest(((f64::from_bits(ROUNDING.to_bits().wrapping_add(k as u64)) - ROUNDING) / unit).trunc())
 }
 
 /// A float's bits as a whole number, which are in the same order; and back.

@@ -28,18 +28,18 @@ use crate::stage::symbols::{END, Meaning, unzigzag};
 /// Patterns of the longest codeword.
 const PATTERNS: usize = 1 << CODEWORD_LIMIT;
 /// Places that one lookup tells the residuals of, besides the last.
-const NEAR: usize = 8;
+const LOOKUP_PLACES: usize = 8;
 /// Places that the second reader may pass before it is in step.
 const ASTRAY: usize = 1024;
 /// Places that are written: a tile's, and those that a reader passed before.
 const PLACES: usize = LORENZO_TILE + ASTRAY;
 /// A buffer that the residuals of a tile are decoded into, so long that no lookup needs to ask how much is left.
-pub(crate) type Buffer = [i32; PLACES + NEAR];
-/// Lookups by one reading of memory, which brings 57 bits or more: few where one codeword in [`RARE`] takes more bits
-/// than one of many may.
-const MANY: usize = 4;
-const FEW: usize = 2;
-const RARE: usize = 16;
+pub(crate) type Buffer = [i32; PLACES + LOOKUP_PLACES];
+/// Lookups by one reading of memory, which brings 57 bits or more: few where one codeword in [`CODEWORDS_PER_LONG`]
+/// takes more bits than one of many may.
+const MANY_LOOKUPS: usize = 4;
+const FEW_LOOKUPS: usize = 2;
+const CODEWORDS_PER_LONG: usize = 16;
 /// Most bits of a codeword with those that follow.
 const LONGEST: usize = CODEWORD_LIMIT as usize + 30;
 /// Streams of fewer words are read by one reader.
@@ -48,16 +48,16 @@ const WORTH_TWO: usize = 96;
 const PASSED: usize = 8;
 const LOGGED: usize = 32;
 /// Bits from where the second reader begins to where both are in the middle of what they have left.
-const AHEAD: usize = 4 * (PASSED + LOGGED);
+const MIDDLE_BITS: usize = 4 * (PASSED + LOGGED);
 /// A codeword that begins before a logged bit ends so far before the stream does that it is not the last.
-const _: () = assert!(16 * WORTH_TWO >= (PASSED + LOGGED - 1) * LONGEST - AHEAD + CODEWORD_LIMIT as usize + 32);
+const _: () = assert!(16 * WORTH_TWO >= (PASSED + LOGGED - 1) * LONGEST - MIDDLE_BITS + CODEWORD_LIMIT as usize + 32);
 
 /// What 11 bits of a stream mean.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Entry {
     /// Residuals of the first places.
-    residuals: [i8; NEAR],
+    residuals: [i8; LOOKUP_PLACES],
     /// From the low end: 9 bits, how many bits are taken, [`Entry::NONE`] where [`Tables::one`] must take them; 7 bits,
     /// by how many what is taken is shifted before it is added to the whole; then, when it is added, 32 bits of the
     /// last residual in zigzag and 16 of how many places there are before it.
@@ -73,7 +73,7 @@ impl Entry {
 
     /// The first `codewords` bits of `pattern` are codewords, the last of which means `m`; together they stand for
     /// `places` residuals.
-    fn new(residuals: [i8; NEAR], pattern: usize, codewords: u8, m: Meaning, places: u16) -> Entry {
+    fn new(residuals: [i8; LOOKUP_PLACES], pattern: usize, codewords: u8, m: Meaning, places: u16) -> Entry {
         let bits = codewords + m.run + m.escape;
         let to = match (m.run, m.escape) {
             (0, 0) => u32::from(codewords),
@@ -118,7 +118,7 @@ struct Single {
 pub(crate) struct Decoder {
     several: Vec<Entry>,
     single: Vec<Single>,
-    /// Lookups by one reading of memory: [`MANY`] or [`FEW`].
+    /// Lookups by one reading of memory: [`MANY_LOOKUPS`] or [`FEW_LOOKUPS`].
     times: usize,
 }
 
@@ -126,7 +126,7 @@ impl Decoder {
     /// From the lengths of a whole codebook; from no codeword at all, no tables.
     pub(crate) fn new(lengths: &Lengths) -> Result<Self> {
         if lengths.iter().all(|&l| l == 0) {
-            return Ok(Decoder { several: Vec::new(), single: Vec::new(), times: MANY });
+            return Ok(Decoder { several: Vec::new(), single: Vec::new(), times: MANY_LOOKUPS });
         }
         let words = codebook::codewords(lengths);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
@@ -137,8 +137,8 @@ impl Decoder {
                 single[pattern] = Single { symbol: s as u8, len, bits, meaning };
             }
         }
-        let long = single.iter().filter(|s| s.bits > most(MANY)).count();
-        let times = if long >= PATTERNS / RARE { FEW } else { MANY };
+        let long = single.iter().filter(|s| s.bits > most(MANY_LOOKUPS)).count();
+        let times = if long >= PATTERNS / CODEWORDS_PER_LONG { FEW_LOOKUPS } else { MANY_LOOKUPS };
         let several = memory::collect(PATTERNS, (0..PATTERNS).map(|pattern| several(&single, pattern, most(times))))?;
         Ok(Decoder { several, single, times })
     }
@@ -148,8 +148,8 @@ impl Decoder {
     #[inline(always)]
     pub(crate) fn decode(&self, bytes: &[u8], words: usize, n: usize, out: &mut [Buffer; 2]) -> Result<(), Damage> {
         match self.times {
-            FEW => self.decode_by::<FEW>(bytes, words, n, out),
-            _ => self.decode_by::<MANY>(bytes, words, n, out),
+            FEW_LOOKUPS => self.decode_by::<FEW_LOOKUPS>(bytes, words, n, out),
+            _ => self.decode_by::<MANY_LOOKUPS>(bytes, words, n, out),
         }
     }
 
@@ -174,9 +174,9 @@ impl Decoder {
         let mut r = Reader { bytes, bit: 0, out, place: 0, ended: false };
         let mut read = Ok(false);
         if words >= WORTH_TWO {
-            let mut other = Reader { bytes, bit: total / 2 - AHEAD, out: aside, place: 0, ended: false };
+            let mut other = Reader { bytes, bit: total / 2 - MIDDLE_BITS, out: aside, place: 0, ended: false };
             read = tables.two(&mut r, &mut other, n);
-            other.out[..other.place.min(PLACES) + NEAR].fill(0);
+            other.out[..other.place.min(PLACES) + LOOKUP_PLACES].fill(0);
         }
         if !read? {
             tables.finish(&mut r, n)?;
@@ -202,7 +202,7 @@ const fn most(times: usize) -> u8 {
 /// All whole codewords in a pattern, of `most` bits together, up to one with bits that follow or a residual that is
 /// far.
 fn several(single: &[Single], pattern: usize, most: u8) -> Entry {
-    let mut residuals = [0; NEAR];
+    let mut residuals = [0; LOOKUP_PLACES];
     let mut e = Entry { residuals, rest: Entry::NONE };
     let (mut places, mut taken) = (0, 0);
     loop {
@@ -257,10 +257,10 @@ impl Reader<'_> {
         let (before, z) = e.last(w);
         let last = self.place + before;
         // All are read before any is written, which is one instruction each.
-        let residuals: [i32; NEAR] = std::array::from_fn(|k| e.residuals[k].into());
+        let residuals: [i32; LOOKUP_PLACES] = std::array::from_fn(|k| e.residuals[k].into());
         // Only streams with too many residuals pass the buffer's end, or readers out of step.
         if self.place <= PLACES {
-            self.out[self.place..self.place + NEAR].copy_from_slice(&residuals);
+            self.out[self.place..self.place + LOOKUP_PLACES].copy_from_slice(&residuals);
         }
         if let Some(o) = self.out.get_mut(last) {
             *o = unzigzag(z);

@@ -16,13 +16,13 @@ use crate::stage::codebook::{self, Lengths};
 use crate::stage::symbols::{DIRECT, END, ESCAPE, FIRST_POWER, JOINT, RUN, class, escape_bits, run_bits, zigzag};
 
 /// Bytes that are looked at together: a bit each in a mask.
-const PART: usize = 64;
+const MASK_BYTES: usize = 64;
 /// Bytes of a part that are not zero from which counting them all is faster than looking for those.
 const DENSE: u32 = 24;
 /// Runs shorter than this have tables, by their lengths.
-const SHORT: usize = 256;
+const SHORT_RUNS: usize = 256;
 /// Runs shorter than this have tables together with the residual behind them, whatever it is.
-const NEAR: usize = 32;
+const JOINT_RUNS: usize = 32;
 /// What is behind a run, as the smaller of its byte and this: 1 for -1, 2 for 1.
 const OTHER: usize = 3;
 
@@ -31,7 +31,7 @@ const OTHER: usize = 3;
 pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32>) {
     /// Byte of an escape from the exponent of its value as a float and the bit behind the highest one.
     const LESS: u32 = 2 * (127 + FIRST_POWER) - LORENZO_DIRECT as u32;
-    for (bytes, residuals) in bytes.chunks_mut(PART).zip(residuals.chunks(PART)) {
+    for (bytes, residuals) in bytes.chunks_mut(MASK_BYTES).zip(residuals.chunks(MASK_BYTES)) {
         let mut most = 0;
         for (b, &r) in bytes.iter_mut().zip(residuals) {
             let z = zigzag(r);
@@ -43,9 +43,9 @@ pub(crate) fn symbols(residuals: &[i32], bytes: &mut [u8], escapes: &mut Vec<u32
         }
         if usize::from(most) >= LORENZO_DIRECT {
             // Whether a residual is an escape is hard to foresee: all are written, those that are none over each other.
-            let (mut here, mut count) = ([0; PART], 0);
+            let (mut here, mut count) = ([0; MASK_BYTES], 0);
             for (&b, &r) in bytes.iter().zip(residuals) {
-                here[count % PART] = zigzag(r);
+                here[count % MASK_BYTES] = zigzag(r);
                 count += usize::from(usize::from(b) >= LORENZO_DIRECT);
             }
             escapes.extend_from_slice(&here[..count]);
@@ -101,12 +101,12 @@ fn ones(part: &[u8], some: u64) -> [u64; 2] {
 #[inline(always)]
 fn runs(bytes: &[u8], mut f: impl FnMut(usize, u8)) -> usize {
     let mut next = 0;
-    for (i, part) in bytes.chunks(PART).enumerate() {
+    for (i, part) in bytes.chunks(MASK_BYTES).enumerate() {
         let mut mask = some(part);
         while mask != 0 {
             let at = mask.trailing_zeros() as usize;
             mask &= mask - 1;
-            let place = PART * i + at;
+            let place = MASK_BYTES * i + at;
             f(place - next, part[at]);
             next = place + 1;
         }
@@ -119,7 +119,7 @@ pub(crate) struct Histogram {
     /// Residuals that are not zero, by their byte; neighbours apart, as adding to what was just written waits for it.
     bytes: [[u32; 128]; 2],
     /// Runs by what is behind them and by their length; those of 0 zeros mean nothing.
-    short: [[u32; SHORT]; OTHER + 1],
+    short: [[u32; SHORT_RUNS]; OTHER + 1],
     /// Longer runs, by class.
     long: [[u32; LORENZO_RUNS]; OTHER + 1],
     /// Tiles that end with zeros.
@@ -130,7 +130,7 @@ impl Histogram {
     pub(crate) fn new() -> Self {
         Histogram {
             bytes: [[0; 128]; 2],
-            short: [[0; SHORT]; OTHER + 1],
+            short: [[0; SHORT_RUNS]; OTHER + 1],
             long: [[0; LORENZO_RUNS]; OTHER + 1],
             ends: 0,
         }
@@ -141,7 +141,7 @@ impl Histogram {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         // Which of the 64 bytes before a part are not 0, and the place behind the last such byte of all.
         let (mut before, mut next) = (u64::MAX, 0);
-        for (i, part) in bytes.chunks(PART).enumerate() {
+        for (i, part) in bytes.chunks(MASK_BYTES).enumerate() {
             let mask = some(part);
             let mut left = mask;
             if mask.count_ones() > DENSE {
@@ -166,20 +166,20 @@ impl Histogram {
                     let at = left.trailing_zeros();
                     left &= left - 1;
                     let passed = mask & ((1 << at) - 1);
-                    let from = if passed == 0 { next } else { PART * i + 64 - passed.leading_zeros() as usize };
-                    self.run(PART * i + at as usize - from, part[at as usize]);
+                    let from = if passed == 0 { next } else { MASK_BYTES * i + 64 - passed.leading_zeros() as usize };
+                    self.run(MASK_BYTES * i + at as usize - from, part[at as usize]);
                 }
             } else {
                 while left != 0 {
                     let at = left.trailing_zeros() as usize;
                     left &= left - 1;
                     self.bytes[0][usize::from(part[at]) & 127] += 1;
-                    self.run(PART * i + at - next, part[at]);
-                    next = PART * i + at + 1;
+                    self.run(MASK_BYTES * i + at - next, part[at]);
+                    next = MASK_BYTES * i + at + 1;
                 }
             }
             if mask != 0 {
-                next = PART * i + 64 - mask.leading_zeros() as usize;
+                next = MASK_BYTES * i + 64 - mask.leading_zeros() as usize;
             }
             before = mask;
         }
@@ -248,11 +248,11 @@ pub(crate) struct Encoder {
     /// Whether there are joint symbols.
     joint: bool,
     /// By what is behind a run, and by its length: its bits and those of a -1 or 1.
-    runs: [[Short; SHORT]; OTHER + 1],
+    runs: [[Short; SHORT_RUNS]; OTHER + 1],
     /// By the byte of a residual: its codeword, none for -1 and 1.
     bytes: [Short; 128],
     /// By the byte of a residual and the length of the run before it, both together.
-    both: [[Short; NEAR]; 128],
+    both: [[Short; JOINT_RUNS]; 128],
 }
 
 /// As [`Code`], in half the memory; and how many bits of an escape follow.
@@ -288,12 +288,12 @@ impl Encoder {
         let mut encoder = Encoder {
             symbols: std::array::from_fn(|s| Code { bits: words[s].into(), len: lengths[s].into() }),
             joint: codebook::symbols(lengths) > JOINT,
-            runs: [[Short::default(); SHORT]; OTHER + 1],
+            runs: [[Short::default(); SHORT_RUNS]; OTHER + 1],
             bytes: std::array::from_fn(residual),
-            both: [[Short::default(); NEAR]; 128],
+            both: [[Short::default(); JOINT_RUNS]; 128],
         };
         for kind in 1..=OTHER {
-            for zeros in 0..SHORT {
+            for zeros in 0..SHORT_RUNS {
                 let Code { bits, len } = encoder.run(zeros, kind);
                 encoder.runs[kind][zeros] = Short { bits: bits as u32, len: len as u16, lower: 0 };
             }
@@ -357,7 +357,7 @@ impl Encoder {
                     let z = escapes.get(next).copied().unwrap_or(0);
                     next += usize::from(byte >= LORENZO_DIRECT);
                     let rest = Code { bits: u64::from(z) & ((1 << lower) - 1), len: lower };
-                    if code.len + lower <= BitWriter::MOST {
+                    if code.len + lower <= BitWriter::APPEND_BITS {
                         w.put(code.then(rest));
                     } else {
                         w.put(code);
@@ -385,9 +385,9 @@ struct BitWriter<'a> {
 
 impl BitWriter<'_> {
     /// Bits that can be appended at once.
-    const MOST: u32 = 56;
+    const APPEND_BITS: u32 = 56;
 
-    /// Appends at most [`BitWriter::MOST`] bits.
+    /// Appends at most [`BitWriter::APPEND_BITS`] bits.
     #[inline(always)]
     fn put(&mut self, code: Code) {
         self.held |= code.bits << self.count;

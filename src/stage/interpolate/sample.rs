@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::memory;
 
 /// Most points of a sample.
-const MOST: usize = 128;
+const SAMPLE_POINTS: usize = 128;
 
 /// Working memory, and the sample.
 #[derive(Debug, Default)]
@@ -49,14 +49,14 @@ impl Sample {
         let lines = &work.levels[0].1;
         for errors in &mut self.errors {
             errors.clear();
-            memory::reserve(errors, MOST)?;
+            memory::reserve(errors, SAMPLE_POINTS)?;
         }
         self.whole.clear();
-        memory::reserve(&mut self.whole, MOST)?;
+        memory::reserve(&mut self.whole, SAMPLE_POINTS)?;
         // The class has one plane, row or column where the tile has.
         let [nz, ny, nx] = [0, 1, 2].map(|k| lines[k].new.max(1));
         let count = nz * ny * nx;
-        for i in (0..count).step_by(count.div_ceil(MOST)) {
+        for i in (0..count).step_by(count.div_ceil(SAMPLE_POINTS)) {
             let k = [i / nx / ny, i / nx % ny, i % nx];
             let places: [usize; 3] = std::array::from_fn(|axis| place(extents[axis], 0, k[axis], extents[axis] > 1));
             let value = |[z, y, x]: [usize; 3]| at((z * extents[1] + y) * extents[2] + x);

@@ -199,7 +199,7 @@ fn streams_come_back() {
 /// Whether the second reader's part was taken.
 fn met(c: &Coded, n: usize) -> bool {
     let d = Decoder::new(&c.lengths).unwrap();
-    if d.times == FEW { met_by::<FEW>(&d, c, n) } else { met_by::<MANY>(&d, c, n) }
+    if d.times == FEW_LOOKUPS { met_by::<FEW_LOOKUPS>(&d, c, n) } else { met_by::<MANY_LOOKUPS>(&d, c, n) }
 }
 
 fn met_by<const TIMES: usize>(d: &Decoder, c: &Coded, n: usize) -> bool {
@@ -207,7 +207,7 @@ fn met_by<const TIMES: usize>(d: &Decoder, c: &Coded, n: usize) -> bool {
     let total = 8 * c.stream.len();
     let tables = Tables::<TIMES> { several, single, total, sure: total - 31 };
     let mut buffers = buffers().unwrap();
-    let mut at = [0, total / 2 - AHEAD].into_iter();
+    let mut at = [0, total / 2 - MIDDLE_BITS].into_iter();
     let [mut r, mut other] = buffers.each_mut().map(|out| {
         let bit = at.next().unwrap();
         Reader { bytes: &c.stream, bit, out, place: 0, ended: false }
@@ -220,7 +220,7 @@ fn two_readers_meet_where_they_can() {
     for kind in [2, 3, 4, 8, 15] {
         let r = residuals(kind, LORENZO_TILE);
         let c = encode(&r, None);
-        let long = Decoder::new(&c.lengths).unwrap().times == FEW;
+        let long = Decoder::new(&c.lengths).unwrap().times == FEW_LOOKUPS;
         assert_eq!(long, matches!(kind, 4 | 15), "kind {kind}");
         assert!(met(&c, r.len()) && decode(&c, r.len()).as_ref() == Some(&r), "kind {kind}");
     }
@@ -237,7 +237,7 @@ fn two_readers_meet_where_they_can() {
             let r: Vec<i32> = (0..n).map(|_| unzigzag(1 + random.below(7) as u32)).collect();
             let c = encode(&r, Some(lengths));
             assert!(decode(&c, n).as_ref() == Some(&r), "{other}, {n}");
-            let in_step = (4 * c.stream.len() - AHEAD).is_multiple_of(3);
+            let in_step = (4 * c.stream.len() - MIDDLE_BITS).is_multiple_of(3);
             assert!(met(&c, n) == in_step || matches!(other, 34.. if other != DIRECT + 7), "{other}, {n}");
             times[usize::from(in_step)] += 1;
             if other == END && in_step && times[1] < 3 {
