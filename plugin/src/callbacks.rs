@@ -65,10 +65,10 @@ unsafe extern "C" fn set_local(dcpl: Hid, datatype: Hid, _space: Hid, ret: *cons
     if dcpl < 0 || datatype < 0 {
         return OK;
     }
-    match fenced(|| dataset::set_local(host::of(ret), dcpl, datatype)) {
+    match fenced(|| dataset::set_local(host::of_caller(ret), dcpl, datatype)) {
         Ok(()) => OK,
         Err(e) => {
-            report::failed(host::of(ret), c"set_local", &e, true);
+            report::failed(host::of_caller(ret), c"set_local", &e, true);
             ERROR
         }
     }
@@ -86,7 +86,7 @@ unsafe extern "C" fn filter(
     ret: *const c_void,
 ) -> FilterLen {
     let done = fenced(|| {
-        let host = host::of(ret);
+        let host = host::of_caller(ret);
         let words = match words.is_null() || count > 1 << 16 {
             true => &[],
             // SAFETY: by this function's promise; HDF5 counts words in 16 bits.
@@ -99,7 +99,7 @@ unsafe extern "C" fn filter(
     });
     done.map_or_else(
         |e| {
-            let host = host::of(ret);
+            let host = host::of_caller(ret);
             report::failed(host, c"filter", &e, !host.calls_on_own_threads());
             FAILED
         },

@@ -152,11 +152,11 @@ fn seen() -> impl Iterator<Item = &'static Seen> {
 }
 
 /// The host that the code at `ret`, a callback's return address, belongs to.
-pub(crate) fn of(ret: *const c_void) -> &'static Host {
+pub(crate) fn of_caller(ret: *const c_void) -> &'static Host {
     if let Some(s) = seen().find(|s| s.ret == ret as usize) {
         return s.host;
     }
-    let Some(module) = Module::of(ret) else { return &UNKNOWN };
+    let Some(module) = Module::at_address(ret) else { return &UNKNOWN };
     let host = match seen().find(|s| s.host.base == module.base) {
         Some(s) => s.host,
         None => Box::leak(Box::new(resolve(&module))),
@@ -175,7 +175,7 @@ pub(crate) fn of(ret: *const c_void) -> &'static Host {
 /// The host that a function belongs to.
 pub(crate) fn of_function(start: *const c_void) -> &'static Host {
     // A return address lies behind a call.
-    of(start.wrapping_byte_add(1))
+    of_caller(start.wrapping_byte_add(1))
 }
 
 /// The host whose functions an object calls, of which `address` is some place: itself, or the library that it is linked
@@ -186,7 +186,7 @@ pub(crate) fn serving(address: *const c_void) -> &'static Host {
         return own;
     }
     // Where a program takes the address of another object's function, it may be that of its own way there.
-    let module = Module::of(address.wrapping_byte_add(1));
+    let module = Module::at_address(address.wrapping_byte_add(1));
     module.and_then(|m| m.linked(c"H5Dopen2")).map_or(own, |function| of_function(function))
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// The module that holds the call before `ret`. It is never unloaded from then on.
-    pub(crate) fn of(ret: *const c_void) -> Option<Module> {
+    pub(crate) fn at_address(ret: *const c_void) -> Option<Module> {
         // One byte back: a call may be the last instruction of its function, even of its module.
         let object = objects::holding(ret.cast::<u8>().wrapping_sub(1).cast())?;
         let handle = object.open()?;
@@ -60,7 +60,7 @@ impl Module {
             let name = CString::new(format!("{prefix}{symbol}")).ok()?;
             self.handle.symbol(&name).filter(here).or_else(|| {
                 let symbols = self.symtab.get_or_init(|| {
-                    elf::Symbols::of(Path::new(self.file.to_str().unwrap_or_default())).unwrap_or_default()
+                    elf::Symbols::read(Path::new(self.file.to_str().unwrap_or_default())).unwrap_or_default()
                 });
                 let address = symbols.address(name.to_bytes(), self.base)?;
                 Some(address as *mut c_void).filter(here)

@@ -206,7 +206,7 @@ unsafe extern "C" fn modify_parameters(
             false => unsafe { take_words(*visible, *visible_count) },
         };
         let request = words::request(user)?;
-        let netcdf = Module::of(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
+        let netcdf = Module::at_address(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
         let described = netcdf.and_then(|n| describe(&n, ncid, varid, request, user));
         let stored = match described {
             Ok((params, rank)) => words::store(&params, user, rank),

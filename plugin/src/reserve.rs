@@ -35,7 +35,7 @@ impl<const SIZE: usize, const BYTES: usize, const WORDS: usize> Slots<SIZE, BYTE
     }
 
     /// A free slot, where there is one and it is long enough.
-    fn take(&self, size: usize) -> Option<*mut u8> {
+    fn allocate(&self, size: usize) -> Option<*mut u8> {
         for (w, word) in self.taken.iter().enumerate().filter(|_| size <= SIZE) {
             let mut bits = word.load(Ordering::Relaxed);
             while bits != u64::MAX {
@@ -88,8 +88,9 @@ static RESERVE: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), l
 
 impl Reserve {
     /// Null for what is too large, and when all is taken.
-    fn take(&self, size: usize) -> *mut c_void {
-        let slot = self.small.take(size).or_else(|| self.middle.take(size)).or_else(|| self.large.take(size));
+    fn allocate(&self, size: usize) -> *mut c_void {
+        let slot =
+            self.small.allocate(size).or_else(|| self.middle.allocate(size)).or_else(|| self.large.allocate(size));
         slot.map_or(ptr::null_mut(), <*mut u8>::cast)
     }
 
@@ -152,7 +153,7 @@ wrap! {
 extern "C" fn malloc(size: usize) -> *mut c_void {
     // SAFETY: any size is allowed.
     let p = unsafe { system::malloc(size) };
-    if p.is_null() { RESERVE.take(size) } else { p }
+    if p.is_null() { RESERVE.allocate(size) } else { p }
 }
 
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
@@ -162,7 +163,7 @@ extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         return p;
     }
     let size = count.saturating_mul(size);
-    let p = RESERVE.take(size);
+    let p = RESERVE.allocate(size);
     if !p.is_null() {
         // SAFETY: a slot of at least that size, which is ours.
         unsafe { p.write_bytes(0, size) };
@@ -183,7 +184,7 @@ unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
                 return moved;
             }
             // SAFETY: as above; 0 for null.
-            (RESERVE.take(size), unsafe { libc::malloc_usable_size(p) })
+            (RESERVE.allocate(size), unsafe { libc::malloc_usable_size(p) })
         }
     };
     if !moved.is_null() {
@@ -217,7 +218,7 @@ mod tests {
         for n in [1, 256, 257, 2048, 2049, 16384] {
             let mut taken: Vec<*mut u8> = Vec::new();
             loop {
-                let p = ALL.take(n).cast::<u8>();
+                let p = ALL.allocate(n).cast::<u8>();
                 if p.is_null() {
                     break;
                 }
@@ -238,7 +239,7 @@ mod tests {
                 assert!(ALL.len(p.cast()).is_some_and(|len| len >= n) && unsafe { ALL.give_back(p.cast()) });
             }
         }
-        assert!(ALL.take(16385).is_null());
+        assert!(ALL.allocate(16385).is_null());
         let mut own = [0u8; 8];
         let p = own.as_mut_ptr().cast();
         // SAFETY: no slot.
@@ -252,7 +253,7 @@ mod tests {
             for t in 0..4u8 {
                 s.spawn(move || {
                     for _ in 0..20_000 {
-                        let p = ALL.take(64).cast::<u8>();
+                        let p = ALL.allocate(64).cast::<u8>();
                         // SAFETY: a slot that is ours until it is given back.
                         unsafe {
                             p.write_bytes(t, 64);
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_slot_grows_into_the_systems_memory_and_is_free_again() {
-        let p = RESERVE.take(100);
+        let p = RESERVE.allocate(100);
         // SAFETY: as C's: what is not null has the bytes asked for, and is freed once.
         unsafe {
             p.write_bytes(7, 100);
@@ -275,7 +276,7 @@ mod tests {
             assert!(RESERVE.len(moved.cast()).is_none() && (0..100).all(|k| *moved.add(k) == 7));
             free(moved.cast());
             // Larger than any address space: it stays where it is.
-            let p = RESERVE.take(100);
+            let p = RESERVE.allocate(100);
             assert!(realloc(p, isize::MAX as usize).is_null() && RESERVE.len(p) == Some(256));
             free(p);
         }

@@ -52,7 +52,7 @@ pub(super) fn release() {
 
 impl Scratch {
     /// Some memory; nobody waits for a lock that a fork may have left behind.
-    fn take() -> Scratch {
+    fn lend() -> Scratch {
         SPARE.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
     }
 
@@ -66,7 +66,7 @@ impl Scratch {
     }
 
     /// The first `len` bytes of a buffer.
-    fn of(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
+    fn sized(buffer: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
         if buffer.len() < len {
             *buffer = memory::zeros(len)?;
         }
@@ -94,7 +94,7 @@ impl Work<'_> {
 
     /// Decodes `count` frames from number `first` on.
     fn batch(&self, first: usize, count: usize) -> Vec<Result<()>> {
-        let mut scratch = Scratch::take();
+        let mut scratch = Scratch::lend();
         let done = match &self.sharing.engine {
             Coder::Cpu(_) => (first..first + count).map(|k| self.one(k, &mut scratch)).collect(),
             Coder::Gpu(_) => self.on_gpu(first, count, &mut scratch),
@@ -120,7 +120,7 @@ impl Work<'_> {
         }
         let (frame, sum) = self.read_summed(k, frame, engine.threads())?;
         fits(frame, self.raw_len)?;
-        let raw = Scratch::of(raw, self.raw_len)?;
+        let raw = Scratch::sized(raw, self.raw_len)?;
         engine.decode_part(Frame::open_summed(frame, sum)?, self.chunk, &overlap.chunk, raw)?;
         self.array.scatter(&overlap, self.chunk, raw);
         Ok(())
@@ -137,7 +137,7 @@ impl Work<'_> {
                 if len > most {
                     return Err(Error::corrupt("the file's index", format!("a chunk of {len} bytes, {most} at most")));
                 }
-                let own = Scratch::of(frame, len as usize)?;
+                let own = Scratch::sized(frame, len as usize)?;
                 file::read_at(fd, own, at)?;
                 own
             }
@@ -147,7 +147,7 @@ impl Work<'_> {
         if let Some(to) = unsafe { self.array.dense_mut(overlap, self.chunk) } {
             return unpack.unpack(k, stored, between, to);
         }
-        let raw = Scratch::of(raw, self.raw_len)?;
+        let raw = Scratch::sized(raw, self.raw_len)?;
         unpack.unpack(k, stored, between, raw)?;
         self.array.scatter(overlap, self.chunk, raw);
         Ok(())
@@ -201,7 +201,7 @@ impl Work<'_> {
         if let Frames::Memory(frames) = self.frames {
             return Ok(frames[k]);
         }
-        let own = Scratch::of(own, stored_len(self.frames, k, self.raw_len)?)?;
+        let own = Scratch::sized(own, stored_len(self.frames, k, self.raw_len)?)?;
         read_frame(self.frames, k, self.raw_len, own)?;
         Ok(own)
     }
@@ -212,7 +212,7 @@ impl Work<'_> {
             let frame = self.read(k, own)?;
             return Ok((frame, checksum::frame(frame, threads)));
         };
-        let own = Scratch::of(own, stored_len(self.frames, k, self.raw_len)?)?;
+        let own = Scratch::sized(own, stored_len(self.frames, k, self.raw_len)?)?;
         // Few threads: memory is not faster with more.
         let threads = threads.min(own.len().div_ceil(4 * PIECE)).min(4);
         let pieces: Vec<_> = own.chunks_mut(PIECE).collect();

@@ -360,7 +360,7 @@ impl Device {
 
     /// A stream for an array's work, which may go from thread to thread.
     pub(crate) fn own_stream(&'static self) -> Result<OwnStream, Failure> {
-        OwnStream::take(self)
+        OwnStream::open(self)
     }
 
     /// See [`release`].
@@ -396,7 +396,7 @@ pub(crate) struct OwnStream {
 }
 
 impl OwnStream {
-    fn take(device: &'static Device) -> Result<OwnStream, Failure> {
+    fn open(device: &'static Device) -> Result<OwnStream, Failure> {
         let spare = device.spare.lock().unwrap_or_else(|held| held.into_inner()).pop();
         let stream = match spare {
             Some(stream) => stream,

@@ -113,7 +113,7 @@ fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
 
 impl Symbols {
     /// `None` when the file cannot be read, is no 64-bit ELF of this machine's byte order, or was stripped.
-    pub fn of(path: &Path) -> Option<Symbols> {
+    pub fn read(path: &Path) -> Option<Symbols> {
         let file = File::open(path).ok()?;
         let header = read(&file, 0, HEADER as u64)?;
         if header[..4] != *b"\x7fELF" || header[4..6] != [2, ORDER] {

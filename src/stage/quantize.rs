@@ -192,7 +192,7 @@ impl Quantizer {
         regular: &mut [u8],
     ) -> Found {
         match self {
-            Quantizer::Linear(l) => each(
+            Quantizer::Linear(l) => quantize_all(
                 x,
                 fill,
                 q,
@@ -205,7 +205,7 @@ impl Quantizer {
                 |v, b| l.surely_holds(v, b),
                 |v, b| l.holds(v, b),
             ),
-            Quantizer::Log(l) => each(
+            Quantizer::Log(l) => quantize_all(
                 x,
                 fill,
                 q,
@@ -240,7 +240,7 @@ impl Quantizer {
 /// Quantises and checks; what `surely` leaves open, `holds` decides one by one.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-fn each<S: Scalar>(
+fn quantize_all<S: Scalar>(
     x: &[S],
     fill: Option<S::Bits>,
     q: &mut [i32],

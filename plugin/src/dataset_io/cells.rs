@@ -25,7 +25,7 @@ impl Part {
 }
 
 impl Cells {
-    pub(super) fn of(start: &[u64], shape: &[u64], chunk: &[u64]) -> Cells {
+    pub(super) fn new(start: &[u64], shape: &[u64], chunk: &[u64]) -> Cells {
         let (start, shape, chunk) = (start.to_vec(), shape.to_vec(), chunk.to_vec());
         let first: Vec<u64> = start.iter().zip(&chunk).map(|(s, c)| s / c).collect();
         let ends = start.iter().zip(&shape).zip(&chunk).map(|((s, n), c)| (s + n).div_ceil(*c));
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_chunks_of_a_box() {
-        let cells = Cells::of(&[5, 0], &[10, 7], &[4, 3]);
+        let cells = Cells::new(&[5, 0], &[10, 7], &[4, 3]);
         let origins: Vec<_> = cells.origins().collect();
         assert_eq!(cells.count(), 9);
         assert_eq!((&origins[0][..], &origins[1][..], &origins[8][..]), (&[4, 0][..], &[4, 3][..], &[12, 6][..]));
@@ -108,6 +108,6 @@ mod tests {
         // Whole: of a dataset that ends where the box does, and of one that goes on.
         let whole = |extents: &[u64]| origins.iter().filter(|o| cells.has_all_of(o, extents)).count();
         assert_eq!((whole(&[15, 7]), whole(&[16, 7]), whole(&[16, 9])), (6, 3, 2));
-        assert_eq!(Cells::of(&[5, 0], &[10, 0], &[4, 3]).count(), 0);
+        assert_eq!(Cells::new(&[5, 0], &[10, 0], &[4, 3]).count(), 0);
     }
 }

@@ -65,7 +65,7 @@ pub(crate) trait Dataset {
     /// Whether [`Dataset::each`] can be asked: H5Dchunk_iter came with 1.14.
     fn lists_at_once(&self) -> bool;
     /// Tells of all chunks of the list.
-    fn each(&self, rank: usize, told: &mut OnChunk<'_>) -> Result<()>;
+    fn visit_chunks(&self, rank: usize, told: &mut OnChunk<'_>) -> Result<()>;
     /// The chunk that the list has for a place.
     fn listed(&self, origin: &[u64]) -> Result<Option<Stored>>;
     /// Bytes of the chunk that a search by place finds; 0 for none.

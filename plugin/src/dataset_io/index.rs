@@ -138,7 +138,7 @@ fn listed(dataset: &dyn Dataset, shape: &[u64], chunk: &[u64]) -> Result<List> {
     };
     let wrong = match dataset.lists_at_once() {
         false => one_by_one(dataset, n, &mut list),
-        true => match dataset.each(shape.len(), &mut told) {
+        true => match dataset.visit_chunks(shape.len(), &mut told) {
             Err(_) => Some("H5Dchunk_iter failed: see HDF5's error stack".into()),
             Ok(()) => (count != n).then(|| format!("HDF5 counts {n} chunks and lists {count}")),
         },
@@ -355,7 +355,7 @@ mod tests {
         fn lists_at_once(&self) -> bool {
             self.at_once
         }
-        fn each(&self, _: usize, told: &mut OnChunk<'_>) -> Result<()> {
+        fn visit_chunks(&self, _: usize, told: &mut OnChunk<'_>) -> Result<()> {
             self.chunks.iter().for_each(|(origin, stored)| told(origin, *stored));
             if self.ends_well { Ok(()) } else { refused() }
         }

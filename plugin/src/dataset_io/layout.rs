@@ -29,7 +29,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::other_way`] where HDF5's pipeline is to do it.
-    pub(super) fn of(dataset: &dyn Dataset, element: usize, start: &[u64], shape: &[u64]) -> Result<Layout> {
+    pub(super) fn of_dataset(dataset: &dyn Dataset, element: usize, start: &[u64], shape: &[u64]) -> Result<Layout> {
         let other = |why: &str| Err(Error::other_way(why));
         let creation = dataset.creation()?;
         let Some(chunk) = creation.chunk else { return other("the dataset is not stored in chunks") };
@@ -42,7 +42,7 @@ impl Layout {
                         "its filters are {ids:?}, neither {FILTER_ID} alone nor gzip and its like"
                     ))
                 };
-                Filters::Others(Pipeline::of(filters).ok_or_else(why)?)
+                Filters::Others(Pipeline::from_filters(filters).ok_or_else(why)?)
             }
         };
         if dataset.element()? != Some(element) {

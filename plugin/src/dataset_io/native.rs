@@ -235,7 +235,7 @@ impl Dataset for Native {
         self.host.chunk_iter.is_some() && !cfg!(windows)
     }
 
-    fn each(&self, rank: usize, told: &mut OnChunk<'_>) -> Result<()> {
+    fn visit_chunks(&self, rank: usize, told: &mut OnChunk<'_>) -> Result<()> {
         /// What `on_chunk` is given.
         struct Told<'a, 'b> {
             rank: usize,

@@ -42,7 +42,7 @@ pub(super) struct Pipeline {
 impl Pipeline {
     /// `None` where one is not known here, or where they stand as nobody has them: twice, or shuffle after a
     /// compressor.
-    pub(super) fn of(filters: &[(c_int, Vec<u32>)]) -> Option<Pipeline> {
+    pub(super) fn from_filters(filters: &[(c_int, Vec<u32>)]) -> Option<Pipeline> {
         let step = |(id, words): &(c_int, Vec<u32>)| match *id {
             DEFLATE => Some(Step::Deflate),
             ZSTD => Some(Step::Zstd),
@@ -220,20 +220,21 @@ mod tests {
 
     #[test]
     fn lists_that_are_taken() {
-        let list = |ids: &[c_int]| Pipeline::of(&ids.iter().map(|&id| (id, vec![4])).collect::<Vec<_>>());
+        let list = |ids: &[c_int]| Pipeline::from_filters(&ids.iter().map(|&id| (id, vec![4])).collect::<Vec<_>>());
         let steps = vec![Step::Shuffle(4), Step::Deflate, Step::Fletcher32];
         assert_eq!(list(&[2, 1, 3]).map(|list| list.steps), Some(steps));
         assert!(list(&[3, 2, 32015]).is_some() && list(&[]).is_some());
         for ids in [&[1, 1][..], &[2, 2, 1], &[1, 32015], &[6, 1], &[443], &[2, 443], &[3, 1, 3], &[1, 2]] {
             assert!(list(ids).is_none(), "{ids:?}");
         }
-        assert!(Pipeline::of(&[(SHUFFLE, vec![])]).is_none());
+        assert!(Pipeline::from_filters(&[(SHUFFLE, vec![])]).is_none());
     }
 
     #[test]
     fn damage_is_a_sentence() {
         let (mut between, mut raw) = (Vec::new(), [0; 8]);
-        let list = |ids: &[c_int]| Pipeline::of(&ids.iter().map(|&id| (id, vec![4])).collect::<Vec<_>>()).unwrap();
+        let list =
+            |ids: &[c_int]| Pipeline::from_filters(&ids.iter().map(|&id| (id, vec![4])).collect::<Vec<_>>()).unwrap();
         for ids in [&[1][..], &[32015], &[2, 1], &[3], &[2, 3], &[3, 2, 1], &[2, 1, 3]] {
             for stored in [&b""[..], b"abc", b"abcdefgh", b"abcdefghijkl", &[0; 7]] {
                 let read = list(ids).read(stored, 0, &mut between, &mut raw);

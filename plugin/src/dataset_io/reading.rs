@@ -79,14 +79,14 @@ impl Reading {
         threads: usize,
         fills: bool,
     ) -> Result<Reading> {
-        let layout = Layout::of(dataset, array.element(), start, array.shape())?;
+        let layout = Layout::of_dataset(dataset, array.element(), start, array.shape())?;
         let others = matches!(layout.filters, Filters::Others(_));
         // What is damage here may be none for HDF5.
         let fills = fills && !others;
         if array.device().is_some() && others {
             return Err(Error::other_way("its filters are decoded by CPUs, and the array is on a device"));
         }
-        let cells = Cells::of(start, array.shape(), &layout.chunk);
+        let cells = Cells::new(start, array.shape(), &layout.chunk);
         let raw = if array.device().is_some() { RAW_IN_A_STEP_ON_GPU } else { RAW_IN_A_STEP };
         let raw_len = layout.chunk.iter().fold(array.element() as u64, |a, &n| a.saturating_mul(n));
         let at_once = (raw / raw_len).max(1) as usize;

@@ -52,7 +52,7 @@ impl Writing {
         start: &[u64],
         threads: usize,
     ) -> Result<Writing> {
-        let layout = Layout::of(dataset, array.element(), start, array.shape())?;
+        let layout = Layout::of_dataset(dataset, array.element(), start, array.shape())?;
         let stored = match &layout.filters {
             Filters::Ours(words) => Stored::Frames(Frames { words: words.clone(), dtype, threads, encoding: None }),
             Filters::Others(list) if !list.ids.is_empty() => {
@@ -70,7 +70,7 @@ impl Writing {
             // HDF5 says so in its own words; H5Dwrite_chunk would fail when the file is closed.
             return Err(Error::other_way("the file is open for reading only"));
         }
-        let cells = Cells::of(start, array.shape(), &layout.chunk);
+        let cells = Cells::new(start, array.shape(), &layout.chunk);
         let (mut whole, mut cut) = (Vec::new(), Vec::new());
         for origin in cells.origins() {
             if cells.has_all_of(&origin, &layout.shape) { &mut whole } else { &mut cut }.extend(origin);
@@ -130,7 +130,7 @@ impl Writing {
         let mut buffer = Vec::new();
         let values = dense(&values, &part.shape, &self.layout.fill, &mut buffer)?;
         dataset.write(&part.in_dataset, &part.shape, values).map_err(|error| {
-            let (at, why) = (tuple(origin), told(&error));
+            let (at, why) = (tuple(origin), message(&error));
             let text =
                 format!("HDF5 cannot write a part of the chunk at {at}: {why}. {} others are written", self.cut_done);
             error.saying(text)
@@ -203,7 +203,7 @@ pub(crate) fn params(user: &[u32], dtype: Dtype, chunk: &[u64], fill: Option<&[u
 }
 
 /// The sentence of an error without our name.
-fn told(error: &Error) -> String {
+fn message(error: &Error) -> String {
     let text = error.to_string();
     crate::report::without_name(&text).to_owned()
 }
@@ -213,7 +213,7 @@ fn not_written(origin: &[u64], error: &Error, written: usize) -> Error {
     let text = format!(
         "HDF5 cannot write the chunk at {origin:?}: {}. {written} chunks before it are written; make room or mend \
          the cause, and write the rest",
-        told(error)
+        message(error)
     );
     error.saying(text)
 }

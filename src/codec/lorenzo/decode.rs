@@ -138,7 +138,7 @@ fn plain_tile<S: Scalar>(
         |at, row| quantizer.dequantize(&quanta[at..], row),
     );
     if let Some(outliers) = outliers {
-        outliers.each(n, |start, len, v| place.fill(start, len, v));
+        outliers.for_each_run(n, |start, len, v| place.fill(start, len, v));
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ const LARGEST: f64 = (1u64 << 40) as f64;
 trait Integer: bytemuck::Pod + Sync + Send {
     fn wide(self) -> f64;
     /// The lowest bytes of this number.
-    fn of(nearest: i64) -> Self;
+    fn from_low_bytes(nearest: i64) -> Self;
 }
 
 macro_rules! integer {
@@ -44,7 +44,7 @@ macro_rules! integer {
             }
 
             #[inline(always)]
-            fn of(nearest: i64) -> Self {
+            fn from_low_bytes(nearest: i64) -> Self {
                 nearest as $t
             }
         }
@@ -133,10 +133,10 @@ fn narrow<N: Integer>(row: &mut [N], values: &[f64]) {
     let mut small = true;
     for (n, y) in row.iter_mut().zip(values) {
         small &= y.abs() < (1u64 << 51) as f64;
-        *n = N::of((y + ROUNDING).to_bits().wrapping_sub(ROUNDING.to_bits()) as i64);
+        *n = N::from_low_bytes((y + ROUNDING).to_bits().wrapping_sub(ROUNDING.to_bits()) as i64);
     }
     if !small {
         // `as` takes what is beyond i64 to its ends, and NaN to 0.
-        row.iter_mut().zip(values).for_each(|(n, y)| *n = N::of(y.round_ties_even() as i64));
+        row.iter_mut().zip(values).for_each(|(n, y)| *n = N::from_low_bytes(y.round_ties_even() as i64));
     }
 }

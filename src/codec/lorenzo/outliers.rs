@@ -38,7 +38,7 @@ struct Places {
 
 impl Places {
     /// Those where `regular` is 0.
-    fn of(regular: &[u8]) -> Self {
+    fn of_marks(regular: &[u8]) -> Self {
         let mut words = [0; LORENZO_TILE / 64];
         for (word, part) in words.iter_mut().zip(regular.chunks(64)) {
             for (k, eight) in part.chunks(8).enumerate() {
@@ -88,7 +88,7 @@ impl Places {
     }
 
     /// Calls `f` with the first place of each run of ones, the one behind its last, and that of the run before.
-    fn each(&self, mut f: impl FnMut(usize, usize, usize)) {
+    fn for_each_run(&self, mut f: impl FnMut(usize, usize, usize)) {
         let mut before = 0;
         loop {
             let start = self.next(before, 0);
@@ -104,13 +104,15 @@ impl Places {
     /// How many runs a mask of these has.
     fn runs(&self) -> usize {
         let mut runs = 0;
-        self.each(|start, end, before| runs += (start - before) / RUN_LIMIT + (end - start).div_ceil(RUN_LIMIT));
+        self.for_each_run(|start, end, before| {
+            runs += (start - before) / RUN_LIMIT + (end - start).div_ceil(RUN_LIMIT)
+        });
         runs
     }
 
     /// A mask's runs.
     fn write(&self, out: &mut Vec<u8>) {
-        self.each(|start, end, before| {
+        self.for_each_run(|start, end, before| {
             let (mut zeros, mut ones) = (start - before, end - start);
             while zeros >= RUN_LIMIT {
                 out.extend([RUN_LIMIT as u8, 0]);
@@ -129,9 +131,9 @@ impl Places {
 /// Appends the outliers of a tile, those values that are not `regular`: as a mask where they all have the same bits and
 /// that is shorter.
 pub(super) fn write<S: Scalar>(x: &[S], extents: [usize; 3], regular: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let places = Places::of(regular);
+    let places = Places::of_marks(regular);
     let (mut records, mut alike, mut first) = (0, true, None);
-    places.each(|start, end, _| {
+    places.for_each_run(|start, end, _| {
         let bits = x[start].bits();
         alike &= *first.get_or_insert(bits) == bits;
         records += 1;
@@ -159,7 +161,7 @@ pub(super) fn write<S: Scalar>(x: &[S], extents: [usize; 3], regular: &[u8], out
     let at = out.len();
     let mut record =
         |start: usize, end: usize| out.extend((start as u32 | ((end - start) as u32 - 1) << 16).to_le_bytes());
-    places.each(|start, end, _| {
+    places.for_each_run(|start, end, _| {
         let mut from = start;
         for k in start + 1..end {
             if x[k].bits() != x[from].bits() {
@@ -236,7 +238,7 @@ impl<'a> Outliers<'a> {
     }
 
     /// Calls `put` with the outliers, neighbours together: their first place, how many they are, and the bits of all.
-    pub(super) fn each<S: Scalar>(&self, n: usize, mut put: impl FnMut(usize, usize, S)) {
+    pub(super) fn for_each_run<S: Scalar>(&self, n: usize, mut put: impl FnMut(usize, usize, S)) {
         match *self {
             Outliers::Records { records, values } => {
                 for ((start, len), bits) in records.iter().map(record).zip(values.chunks_exact(S::SIZE)) {
@@ -259,7 +261,7 @@ impl<'a> Outliers<'a> {
                     }
                 }
                 let bits = value(bits);
-                Places::of(marks).each(|start, end, _| put(start, end - start, bits));
+                Places::of_marks(marks).for_each_run(|start, end, _| put(start, end - start, bits));
             }
         }
     }

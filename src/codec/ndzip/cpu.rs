@@ -215,7 +215,7 @@ fn read_stream<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, threads: 
     let mut border = stream.border;
     for run in grid.border() {
         let (bytes, rest) = border.split_at(run.len() * W::BYTES);
-        take(bytes, &mut out[run]);
+        read_words(bytes, &mut out[run]);
         border = rest;
     }
     let threads = threads.min(grid.cubes() / CUBES_PER_RUN).max(1);
@@ -262,7 +262,7 @@ fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<
 
 /// Reads words from the stream's bytes, which may lie at any address.
 #[inline(always)]
-fn take<W: Word>(bytes: &[u8], to: &mut [W]) {
+fn read_words<W: Word>(bytes: &[u8], to: &mut [W]) {
     bytemuck::cast_slice_mut(to).copy_from_slice(bytes);
     if cfg!(target_endian = "big") {
         to.iter_mut().for_each(|w| *w = w.little());
@@ -300,7 +300,7 @@ impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
             let i = bar.first + i;
             let bytes = stream.cube(i);
             let words = bytes.len() / W::BYTES;
-            take(bytes, &mut s.words[..words]);
+            read_words(bytes, &mut s.words[..words]);
             let length = cube::length(&s.words[..W::COLUMNS]);
             if length != words {
                 let why = format!("cube {i}: {words} words, its heads say {length}");

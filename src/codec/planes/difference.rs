@@ -176,7 +176,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Of a tile of these extents.
-    pub(super) fn of(rank: usize, [z, y, x]: [usize; 3]) -> Held {
+    pub(super) fn of_tile(rank: usize, [z, y, x]: [usize; 3]) -> Held {
         let layers = match rank {
             3 => z,
             2 => y.div_ceil(LAYER / ROW),

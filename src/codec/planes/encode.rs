@@ -162,7 +162,7 @@ impl<S: Value> TileRule<S> {
 /// Makes a tile's parts, as the lowest class that takes it.
 fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
     let rank = plan.shape.rank;
-    let held = Held::of(rank, tile.extents);
+    let held = Held::of_tile(rank, tile.extents);
     let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, unit)).map(|(lo, hi)| (lo + hi) >> 1);
     if let Some(base) = mid.and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;

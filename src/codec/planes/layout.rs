@@ -40,7 +40,7 @@ pub(super) struct Planes<'a> {
 
 /// Takes the first `n` words of what is left of a tile.
 #[inline(always)]
-fn take<'a>(rest: &mut &'a [Word], n: usize, part: &str) -> Result<&'a [Word], Damage> {
+fn take_words<'a>(rest: &mut &'a [Word], n: usize, part: &str) -> Result<&'a [Word], Damage> {
     let Some((taken, left)) = rest.split_at_checked(n) else {
         return Err(format!("{n} words of {part} where {} are left", rest.len()).into());
     };
@@ -62,13 +62,13 @@ impl<'a> Layout<'a> {
             let planes = Planes { ballots: rest, nibbles: rest, taken: 0, full: rest, bytes: &[] };
             return Ok(Layout { head, base: rest, masks: None, modes, planes, rest, len });
         }
-        let base = take(&mut rest, if head.class == Class::Quanta { 0 } else { size / 4 }, "the base")?;
+        let base = take_words(&mut rest, if head.class == Class::Quanta { 0 } else { size / 4 }, "the base")?;
         let masks = match head.exceptions {
             Exceptions::None => None,
-            _ => Some(Masks::unpack(number(take(&mut rest, 1, "the masks")?[0]))?),
+            _ => Some(Masks::unpack(number(take_words(&mut rest, 1, "the masks")?[0]))?),
         };
         let slices: usize = head.slices.iter().sum();
-        let stored = take(&mut rest, slices.div_ceil(2), "modes")?.as_flattened();
+        let stored = take_words(&mut rest, slices.div_ceil(2), "modes")?.as_flattened();
         for (mode, bytes) in modes.iter_mut().zip(stored.as_chunks().0) {
             *mode = u16::from_le_bytes(*bytes);
         }
@@ -84,20 +84,20 @@ impl<'a> Layout<'a> {
             let all = of_planes.iter().map(|&modes| modes.into()).chain(masks.map(|masks| masks.modes));
             all.map(|modes| (modes >> bit & 0x5555).count_ones() as usize).sum()
         };
-        let ballots = take(&mut rest, count(1), "ballots")?;
+        let ballots = take_words(&mut rest, count(1), "ballots")?;
         let lanes = |ballots: &[Word]| ballots.iter().map(|&b| number(b).count_ones() as usize).sum::<usize>();
         let of_bytes = lanes(ballots);
-        let nibbles = take(&mut rest, of_bytes.div_ceil(8), "nibbles")?;
+        let nibbles = take_words(&mut rest, of_bytes.div_ceil(8), "nibbles")?;
         if let Some(&last) = nibbles.last()
             && !of_bytes.is_multiple_of(8)
             && number(last) >> (4 * (of_bytes % 8)) != 0
         {
             return Err(format!("nibbles {:#010x} behind the last of {of_bytes}", number(last)).into());
         }
-        let full = take(&mut rest, PLANES_LANES * count(0), "full planes")?;
+        let full = take_words(&mut rest, PLANES_LANES * count(0), "full planes")?;
         let len_of_bytes = lanes(nibbles);
         let (bytes, filling) =
-            take(&mut rest, len_of_bytes.div_ceil(4), "bytes")?.as_flattened().split_at(len_of_bytes);
+            take_words(&mut rest, len_of_bytes.div_ceil(4), "bytes")?.as_flattened().split_at(len_of_bytes);
         if filling.iter().any(|&b| b != 0) {
             return Err(format!("filling {filling:?} behind {len_of_bytes} bytes").into());
         }
@@ -108,13 +108,13 @@ impl<'a> Layout<'a> {
     /// What follows the planes: the fields, of `fields` words, and the exceptions' values.
     pub(super) fn rest(&self, fields: usize, size: usize) -> Result<(&'a [Word], &'a [Word]), Damage> {
         let mut rest = self.rest;
-        let fields = take(&mut rest, fields, "bits")?;
+        let fields = take_words(&mut rest, fields, "bits")?;
         let stored = match (self.head.exceptions, self.masks) {
             (Exceptions::Each, Some(masks)) => masks.count,
             (Exceptions::Uniform, _) => 1,
             _ => 0,
         };
-        let values = take(&mut rest, stored * size / 4, "values")?;
+        let values = take_words(&mut rest, stored * size / 4, "values")?;
         if !rest.is_empty() {
             return Err(format!("{} words, its parts have {}", self.len, self.len - rest.len()).into());
         }

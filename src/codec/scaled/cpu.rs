@@ -149,7 +149,7 @@ fn share<W: Word>(chunks: &[Chunk<'_>], codes: &[W]) -> (u64, u64) {
 /// Bits that the codes of these chunks take, about: those behind the first 1, and what an entropy coder takes to say
 /// how many there are; more for each exception. `None`: one cannot be kept this way.
 pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
-    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
+    fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
         let Some((codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let mut lengths = [0u64; 65];
         for c in &codes {
@@ -169,7 +169,7 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
         let bits = lengths.iter().enumerate().map(of_length).sum::<u64>() / 256;
         Ok(Some(bits * all / left + exceptions * 8 * (4 + W::SIZE as u64)))
     }
-    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way) } else { of::<i64>(chunks, way) }
+    if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way) } else { typed::<i64>(chunks, way) }
 }
 
 /// 256 times the binary logarithm, straight between powers of two: the same on every machine.
@@ -183,7 +183,7 @@ fn log(n: u64) -> u64 {
 /// How many numbers of the chunk differ is guessed by the guaranteed-error estimator (Charikar, Chaudhuri, Motwani,
 /// Narasayya, PODS 2000, §5): what a sample of m has once stands for the root of n / m. Their codes are as much wider.
 pub(crate) fn dictionary_lens(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
-    fn of<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
+    fn typed<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
         let mut lens = Vec::new();
         let way = |inner| Way { scale, order: 0, inner };
         let values = sample.values::<W>()?;
@@ -210,13 +210,13 @@ pub(crate) fn dictionary_lens(sample: &Chunk<'_>, scale: Scale, n: u64) -> Resul
         }
         Ok(lens)
     }
-    if sample.params.dtype.size == 4 { of::<i32>(sample, scale, n) } else { of::<i64>(sample, scale, n) }
+    if sample.params.dtype.size == 4 { typed::<i32>(sample, scale, n) } else { typed::<i64>(sample, scale, n) }
 }
 
 /// Bytes that the inner frame of these chunks' codes together and their exceptions take; of `bytes`, as a part of
 /// them says, where `about`. `None` as for [`bits`].
 pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
-    fn of<W: Word>(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
+    fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
         let Some((mut codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let (all, left) = share(chunks, &codes);
         let Some(extents) = Extents::new(&[codes.len() as u64]) else { return Ok(None) };
@@ -241,7 +241,7 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
         };
         Ok(Some(inner * all / left + exceptions * (4 + W::SIZE as u64)))
     }
-    if chunks[0].params.dtype.size == 4 { of::<i32>(chunks, way, about) } else { of::<i64>(chunks, way, about) }
+    if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, about) } else { typed::<i64>(chunks, way, about) }
 }
 
 /// The frame of a dictionary, whose numbers rise: of their first or second differences, by planes or by bytes. `None`:

@@ -136,7 +136,7 @@ fn value<S: Scalar>(bytes: &[u8], at: usize) -> S {
 }
 
 #[inline(always)]
-fn take<S: Scalar>(bytes: &[u8], at: &mut usize) -> S {
+fn take_value<S: Scalar>(bytes: &[u8], at: &mut usize) -> S {
     *at += S::SIZE;
     value(bytes, *at - S::SIZE)
 }
@@ -153,7 +153,7 @@ fn block<S: Scalar>(
 ) {
     match head.kind {
         Kind::Zero => *out = [S::ZERO; SZX_BLOCK],
-        Kind::Constant => *out = [take(bytes, &mut at.bases); SZX_BLOCK],
+        Kind::Constant => *out = [take_value(bytes, &mut at.bases); SZX_BLOCK],
         Kind::Raw => {
             let raw = &bytes[at.mid..at.mid + S::SIZE * n];
             for (v, raw) in out.iter_mut().zip(raw.chunks_exact(S::SIZE)) {
@@ -175,7 +175,7 @@ fn block<S: Scalar>(
                 _ => gather::<S, 8>(bytes, head.codes, at, level, &mut w),
             }
             if let Words::Steps(step) = words {
-                let (base, magic) = (take::<S>(bytes, &mut at.bases), magic::<S>());
+                let (base, magic) = (take_value::<S>(bytes, &mut at.bases), magic::<S>());
                 for (out, &w) in out.iter_mut().zip(&w) {
                     *out = base + (S::of_bits(w.plus(magic.bits())) - magic) * step.step;
                 }

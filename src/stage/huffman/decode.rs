@@ -253,7 +253,7 @@ impl Reader<'_> {
     /// Takes what the lowest bits of `w` mean, but leaves it to the caller to go on. One place for an entry without
     /// bits.
     #[inline(always)]
-    fn take(&mut self, e: &Entry, w: u64) {
+    fn put_entry(&mut self, e: &Entry, w: u64) {
         let (before, z) = e.last(w);
         let last = self.place + before;
         // All are read before any is written, which is one instruction each.
@@ -365,7 +365,7 @@ impl<const TIMES: usize> Tables<'_, TIMES> {
             for _ in 0..TIMES {
                 for k in 0..N {
                     let e = &self.several[w[k] as usize % PATTERNS];
-                    readers[k].take(e, w[k]);
+                    readers[k].put_entry(e, w[k]);
                     sum[k] = sum[k].wrapping_add(e.rest);
                     w[k] >>= e.rest % 64;
                 }
@@ -415,7 +415,7 @@ impl<const TIMES: usize> Tables<'_, TIMES> {
         if bits >= 64 || r.bit + bits > end || r.place + e.last(w).0 >= n {
             return self.one(r);
         }
-        r.take(e, w);
+        r.put_entry(e, w);
         r.bit += bits;
         Ok(())
     }
