@@ -45,13 +45,14 @@ async function tried(frame) {
 
 const frames = [];
 for (const codec of readdirSync(V1).filter((name) => name !== "refused")) {
-  for (const file of readdirSync(`${V1}/${codec}`).filter((name) => name.endsWith(".toml"))) {
-    const text = readFileSync(`${V1}/${codec}/${file}`, "utf8");
-    const want = /^decoded_fnv = "?(?:0x)?([0-9a-f]+)"?/m.exec(text)[1].padStart(16, "0");
-    const frame = readFileSync(`${V1}/${codec}/${file.replace(".toml", ".bin")}`);
+  for (const row of readFileSync(`${V1}/${codec}/vectors.toml`, "utf8").split("\n")) {
+    const found = /^"(.+?)" = .*decoded_fnv = "([0-9a-f]+)"/.exec(row);
+    if (!found) continue;
+    const frame = readFileSync(`${V1}/${codec}/${found[1]}.bin`);
     frames.push(frame);
     const got = await tried(frame);
-    check(`${codec}/${file}`, got instanceof Uint8Array ? fnv(got) === want || "other bytes" : `refused: ${got}`);
+    const same = got instanceof Uint8Array ? fnv(got) === found[2] || "other bytes" : `refused: ${got}`;
+    check(`${codec}/${found[1]}`, same);
   }
 }
 const decoded = passed;

@@ -34,11 +34,13 @@ import org.h5zgpu.StoredWords;
  * <p>{@code java org.h5zgpu.check.Vectors tests/vectors} prints the counts, and ends with 1 where one is wrong.
  */
 public final class Vectors {
-    private static final Pattern NUMBER = Pattern.compile("^(\\w+) = \"?(\\w+)\"?$");
+    private static final Pattern VECTOR = Pattern.compile(
+            "^\"([^\"]+)\" = .* raw_bytes = (\\d+), .*decoded_fnv = \"(\\w+)\".*");
     private static final Pattern REFUSED = Pattern.compile(
             "^\"([^\"]+)\" = \\{ rule = \"(\\w+)\", codec = \"\\w+\", raw_bytes = (\\d+),.*");
     private static final Pattern KEY = Pattern.compile("^\"([^\"]+)\" = .*");
 
+    private final Map<Path, Map<String, Matcher>> tables = new HashMap<>();
     private int failures;
 
     private Vectors() {}
@@ -80,22 +82,36 @@ public final class Vectors {
         System.out.println("WRONG " + which + ": " + why);
     }
 
+    /** The rows of a codec's vectors.toml, by their names. */
+    private Map<String, Matcher> rows(Path codec) throws IOException {
+        Map<String, Matcher> rows = tables.get(codec);
+        if (rows == null) {
+            rows = new HashMap<>();
+            for (String line : Files.readAllLines(codec.resolve("vectors.toml"), StandardCharsets.UTF_8)) {
+                Matcher m = VECTOR.matcher(line);
+                if (m.matches()) {
+                    rows.put(m.group(1), m);
+                }
+            }
+            tables.put(codec, rows);
+        }
+        return rows;
+    }
+
     private void decodeAll(Path folder) throws IOException {
         Map<String, Integer> counts = new TreeMap<>();
         long bytes = 0;
         for (Path path : frames(folder)) {
-            Map<String, String> said = new HashMap<>();
-            for (String line : Files.readAllLines(beside(path, ".toml"))) {
-                Matcher m = NUMBER.matcher(line);
-                if (m.matches()) {
-                    said.put(m.group(1), m.group(2));
-                }
+            Matcher row = rows(path.getParent()).get(path.getFileName().toString().replaceAll("[.]bin$", ""));
+            if (row == null) {
+                wrong(path, "no row in vectors.toml");
+                continue;
             }
             byte[] frame = Files.readAllBytes(path);
-            long raw = Long.parseLong(said.get("raw_bytes"));
+            long raw = Long.parseLong(row.group(2));
             try {
                 byte[] decoded = Frame.decode(frame, raw);
-                long want = Long.parseUnsignedLong(said.get("decoded_fnv"), 16);
+                long want = Long.parseUnsignedLong(row.group(3), 16);
                 Path whole = beside(path, ".raw");
                 if (decoded.length != raw || hash(decoded) != want) {
                     wrong(path, "decoded to other bytes");
