@@ -4,7 +4,7 @@ import re
 
 from conftest import ROOT, use
 
-CHANGE = ROOT / "packaging/virtualizarr-pull-request.md"
+CHANGE = ROOT / "docs/zarr.md"
 
 HEAD = """
 import os, sys, h5py, zarr, xarray, h5z_gpu, h5z_gpu.zarr, numpy as np
