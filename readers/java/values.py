@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Files through netCDF-Java and the jar, value for value.
 
-    NETCDF_JAVA=netcdfAll.jar python3 packaging/java/values.py JAR
+    NETCDF_JAVA=netcdfAll.jar python3 readers/java/values.py JAR
 
 in the root of the project reads every file of tests/files and compares each variable with the hash that is written
 beside it. NETCDF_JAVA is a class path. `read` is what packaging/check/test_java.py asks.
@@ -22,7 +22,7 @@ def read(jar, folder, *files):
     """What netCDF-Java reads: {variable: (type, count, SHA-256 of all values, of the inner ones) or ("refused", why)}.
     """
     path = os.pathsep.join([str(jar), os.environ["NETCDF_JAVA"]])
-    source = ROOT / "packaging/java/src/netcdf-check/java/org/h5zgpu/check/Values.java"
+    source = ROOT / "readers/java/src/netcdf-check/java/org/h5zgpu/check/Values.java"
     subprocess.run(["javac", "--release", "8", "-nowarn", "-Xlint:none", "-cp", path, "-d", folder, source], check=True)
     said = subprocess.run(["java", "-ea", "-Xmx512m", "-cp", os.pathsep.join([str(folder), path]),
                            "org.h5zgpu.check.Values", *map(str, files)], check=True, stdout=subprocess.PIPE, text=True)

@@ -2,7 +2,7 @@
 // Holds the module to the golden vectors: every frame bit for bit, every refused frame refused with a sentence, and
 // damaged frames without a trap. Says how fast it decodes.
 //
-//     node wasm/check.mjs h5z_gpu.wasm          in the root of the project
+//     node readers/wasm/check.mjs h5z_gpu.wasm          in the root of the project
 import { readFileSync, readdirSync } from "node:fs";
 import { decoder } from "./h5z_gpu.mjs";
 

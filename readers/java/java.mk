@@ -6,7 +6,7 @@
 # The jar is compiled against src/stub, two classes of netCDF-Java as far as they are used, and holds neither. It needs
 # no other jar. Java 8 and newer run it.
 
-JAVA_TREE := packaging/java
+JAVA_TREE := readers/java
 JAR_NAME  := h5z-gpu-netcdf-java.jar
 JAR       := target/java/$(JAR_NAME)
 JAVAC_8   := javac --release 8 -encoding UTF-8 -Xlint:all,-options -Werror

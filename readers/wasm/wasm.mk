@@ -25,8 +25,8 @@ wasm: rust
 	        { tests/need.sh wasm-ld=lld && export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld; }; \
 	    RUSTFLAGS="-C target-feature=+simd128" \
 	    $(CARGO) build --quiet --profile wasm -p h5z-gpu-wasm --target $(WASM) $$anew
-	@mkdir -p target/wasm && cp wasm/h5z_gpu.mjs wasm/view.html target/wasm/
-	@wasm-metadce $(WASM_FEATURES) --graph-file wasm/exports.json -o target/wasm/whole.wasm \
+	@mkdir -p target/wasm && cp readers/wasm/h5z_gpu.mjs readers/wasm/view.html target/wasm/
+	@wasm-metadce $(WASM_FEATURES) --graph-file readers/wasm/exports.json -o target/wasm/whole.wasm \
 	    $(BUILDS)/$(WASM)/wasm/h5z_gpu_wasm.wasm >/dev/null
 	@wasm-opt -O3 $(WASM_FEATURES) -o target/wasm/h5z_gpu.wasm target/wasm/whole.wasm && rm target/wasm/whole.wasm
 	@echo "target/wasm/h5z_gpu.wasm: $$(wc -c <target/wasm/h5z_gpu.wasm) bytes," \
