@@ -103,7 +103,7 @@ url = f"file://{path}/a.h5"
 
 
 def test_virtualizarr_does_not_know_the_filter(tmp_path):
-    """The day that this fails, docs/zarr.md and the request can say less."""
+    """The day that this fails, docs/zarr.md can say less."""
     use(VIRTUAL + """
 try:
     HDFParser()(url, registry)
