@@ -46,10 +46,10 @@ include tests/fuzz/fuzz.mk
 include tests/machines.mk
 include packaging/install.mk
 include packaging/wheel.mk
-include packaging/java/java.mk
+include readers/java/java.mk
 include packaging/check.mk
-include wasm/wasm.mk
-include wasm/h5wasm/h5wasm.mk
+include readers/wasm/wasm.mk
+include readers/wasm/h5wasm/h5wasm.mk
 include packaging/release.mk
 include packaging/audit.mk
 
@@ -162,7 +162,7 @@ compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/don
 check-copies: $(PLUGIN) .env/tests
 	@$(PY) tests/hosts/real_files.py target/real
 
-site: $(PLUGIN) .env/site
+site: $(PLUGIN) .env/site target/fields/small/done
 	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" \
 	    $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site
 	@echo "target/site/index.html"

@@ -5,10 +5,11 @@ import re
 import sys
 from pathlib import Path
 
+from myst_parser.parsers.sphinx_ import MystParser
 from pygments.lexers.special import TextLexer
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "plugin/python"))
+sys.path[:0] = [str(ROOT / "plugin/python"), str(ROOT / "docs/gallery")]
 
 project = "h5z-gpu"
 author = copyright = "the h5z-gpu authors"
@@ -17,8 +18,8 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "src/FORMAT.md", "src/codec/*/FORMAT.md", "src/words/FORMAT.md", "ARCHITECTURE.md",
-                    "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+include_patterns = ["docs/**.md", "docs/gallery/*.ipynb", "src/FORMAT.md", "src/codec/*/FORMAT.md",
+                    "src/words/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
 exclude_patterns = ["target", ".env", ".git", "packaging", "tests", "plugin", "kernels", "examples"]
 myst_heading_anchors = 3
 
@@ -48,7 +49,20 @@ def readable(app, what, name, obj, options, signature, answer):
     return (signature.replace(", **unknown", ""), answer) if signature else None
 
 
+class Notebook(MystParser):
+    """A notebook of the gallery, which is run: what it holds, prints and draws."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring, document):
+        import render
+
+        super().parse(render.page(Path(document["source"])), document)
+
+
 def setup(app):
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(Notebook)
     app.add_lexer("hex", TextLexer)
     app.add_lexer("values", TextLexer)
     app.connect("missing-reference", unlinked)

@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
     run("make", "h5wasm", PATH=path)
     into = tmp_path_factory.mktemp("h5wasm")
     shutil.copy(ROOT / "target/wasm/libH5Zh5zgpu.so", into)
-    shutil.copy(ROOT / "wasm/h5wasm/check.mjs", into)
+    shutil.copy(ROOT / "readers/wasm/h5wasm/check.mjs", into)
     run("npm", "install", "--silent", "--no-save", "h5wasm@0.10.3", cwd=into)
     return into
 

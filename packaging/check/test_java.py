@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, run
 
-sys.path.insert(0, str(ROOT / "packaging/java"))
+sys.path.insert(0, str(ROOT / "readers/java"))
 from values import read
 
 JAR = ROOT / "target/java/h5z-gpu-netcdf-java.jar"

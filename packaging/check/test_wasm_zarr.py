@@ -34,8 +34,8 @@ def folder(tmp_path_factory):
     run(ROOT / "tests/need.sh", "node=nodejs", "npm=npm")
     run("make", "wasm")
     into = tmp_path_factory.mktemp("zarr")
-    for path in (ROOT / "target/wasm/h5z_gpu.wasm", ROOT / "wasm/h5z_gpu.mjs", ROOT / "wasm/zarrita.mjs"):
-        shutil.copy(path, into)
+    for path in ("target/wasm/h5z_gpu.wasm", "readers/wasm/h5z_gpu.mjs", "readers/wasm/zarrita.mjs"):
+        shutil.copy(ROOT / path, into)
     run("npm", "install", "--silent", "--no-save", "zarrita@0.7.5", "@zarrita/storage@0.2.0", cwd=into)
     return into
 

@@ -4,7 +4,6 @@
 use super::{backends, by_hand, difference, fnv, generate};
 use h5z_gpu::{Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Where the vectors of format version 1 lie.
@@ -40,6 +39,41 @@ pub struct Vector {
     /// FNV-1a of what decoding gives.
     pub decoded_fnv: u64,
     pub frame: Vec<u8>,
+}
+
+/// The text of a codec's vectors.toml: a row for each of its vectors, by name.
+pub fn table(codec: &str, vectors: &[Vector]) -> String {
+    let mut rows: Vec<&Vector> = vectors.iter().filter(|v| v.case.codec == codec).collect();
+    rows.sort_by(|a, b| a.case.name.cmp(&b.case.name));
+    let head = "# NAME.bin: input, request and answer; README.md says what each key means.\n";
+    head.to_string() + &rows.into_iter().map(Vector::row).collect::<String>()
+}
+
+/// Name, keys and values of a row: `"NAME" = { key = value, … }`.
+fn pairs(row: &str) -> Option<(&str, BTreeMap<&str, &str>)> {
+    let (name, rest) = row.split_once(" = { ")?;
+    let mut rest = rest.strip_suffix(" }")?;
+    let mut pairs = BTreeMap::new();
+    while !rest.is_empty() {
+        let (key, value) = rest.split_once(" = ")?;
+        let end = match value.as_bytes()[0] {
+            b'"' => value[1..].find('"')? + 2,
+            b'[' => value.find(']')? + 1,
+            _ => value.find(',').unwrap_or(value.len()),
+        };
+        pairs.insert(key, &value[..end]);
+        rest = value[end..].trim_start_matches(", ");
+    }
+    Some((name.trim_matches('"'), pairs))
+}
+
+/// What lies in a folder, sorted.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+    paths.sort();
+    Ok(paths)
 }
 
 impl Case {
@@ -124,35 +158,35 @@ impl Vector {
         Ok(Vector { case, raw_fnv, decoded_fnv: fnv(&decoded), frame })
     }
 
-    /// Writes the two files; refuses when one is there.
+    /// Writes the frame; refuses when one is there.
     pub fn write(&self) -> Result<(), String> {
-        let (toml, bin) = (self.case.path("toml"), self.case.path("bin"));
-        if let Some(there) = [&toml, &bin].into_iter().find(|p| p.exists()) {
-            return Err(format!("{} is there and is never rewritten; a new case needs a new name", there.display()));
+        let bin = self.case.path("bin");
+        if bin.exists() {
+            return Err(format!("{} is there and is never rewritten; a new case needs a new name", bin.display()));
         }
-        let c = &self.case;
-        let mut text = String::new();
-        let dims: Vec<String> = c.dims.iter().map(u64::to_string).collect();
-        let mut line = |key: &str, value: String| writeln!(text, "{key} = {value}").expect("a string grows");
-        line("generator", format!("{:?}", c.generator));
-        line("seed", c.seed.to_string());
-        line("dtype", format!("{:?}", c.dtype));
-        line("dims", format!("[{}]", dims.join(", ")));
-        line("raw_bytes", c.raw_bytes.to_string());
-        line("ask", format!("{:?}", c.request));
-        if let Some(fill) = c.fill {
-            line("fill_bits", format!("{fill:#x}"));
-        }
-        if let Some(raw_fnv) = self.raw_fnv {
-            line("raw_fnv", format!("\"{raw_fnv:016x}\""));
-        }
-        line("decoded_fnv", format!("\"{:016x}\"", self.decoded_fnv));
-        line("frame_bytes", self.frame.len().to_string());
-        line("frame_fnv", format!("\"{:016x}\"", fnv(&self.frame)));
-        std::fs::create_dir_all(toml.parent().expect("a folder")).map_err(|e| e.to_string())?;
-        std::fs::write(&toml, text).map_err(|e| format!("{}: {e}", toml.display()))?;
+        std::fs::create_dir_all(bin.parent().expect("a folder")).map_err(|e| e.to_string())?;
         std::fs::write(&bin, &self.frame).map_err(|e| format!("{}: {e}", bin.display()))?;
         self.write_raw()
+    }
+
+    /// The vector's row of vectors.toml.
+    fn row(&self) -> String {
+        let c = &self.case;
+        let dims: Vec<String> = c.dims.iter().map(u64::to_string).collect();
+        let mut pairs = vec![
+            format!("generator = {:?}", c.generator),
+            format!("seed = {}", c.seed),
+            format!("dtype = {:?}", c.dtype),
+            format!("dims = [{}]", dims.join(", ")),
+            format!("raw_bytes = {}", c.raw_bytes),
+            format!("ask = {:?}", c.request),
+        ];
+        pairs.extend(c.fill.map(|fill| format!("fill_bits = {fill:#x}")));
+        pairs.extend(self.raw_fnv.map(|raw_fnv| format!("raw_fnv = \"{raw_fnv:016x}\"")));
+        pairs.push(format!("decoded_fnv = \"{:016x}\"", self.decoded_fnv));
+        pairs.push(format!("frame_bytes = {}", self.frame.len()));
+        pairs.push(format!("frame_fnv = \"{:016x}\"", fnv(&self.frame)));
+        format!("{:?} = {{ {} }}\n", c.name, pairs.join(", "))
     }
 
     /// Writes the decoded bytes where they are to be shown and are not there.
@@ -165,15 +199,10 @@ impl Vector {
         std::fs::write(&path, raw).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Reads `<codec>/<name>.toml` and its `.bin`.
-    pub fn read(codec: &str, toml: &Path) -> Result<Vector, String> {
-        let at = |why: String| format!("{}: {why}", toml.display());
-        let text = std::fs::read_to_string(toml).map_err(|e| at(e.to_string()))?;
-        let pairs: BTreeMap<&str, &str> = text
-            .lines()
-            .filter(|l| !l.is_empty() && !l.starts_with('#'))
-            .map(|l| l.split_once(" = ").ok_or_else(|| at(format!("{l:?} is no key = value"))))
-            .collect::<Result<_, _>>()?;
+    /// Reads a row of `<folder>/vectors.toml`, and the `.bin` and `.raw` of its name.
+    fn read(folder: &Path, row: &str) -> Result<Vector, String> {
+        let (name, pairs) = pairs(row).ok_or_else(|| format!("{row:?} is no row of vectors.toml"))?;
+        let at = |why: String| format!("{}/{name}: {why}", folder.display());
         let value = |key: &str| pairs.get(key).copied().ok_or_else(|| at(format!("no {key}")));
         let text_of = |key: &str| value(key).map(|v| v.trim_matches('"').to_string());
         let number = |key: &str| value(key)?.parse::<u64>().map_err(|e| at(format!("{key}: {e}")));
@@ -182,8 +211,8 @@ impl Vector {
         };
         let dims = value("dims")?.trim_matches(['[', ']']).split(',').map(str::trim).filter(|d| !d.is_empty());
         let case = Case {
-            codec: codec.into(),
-            name: toml.file_stem().expect("a name").to_string_lossy().into_owned(),
+            codec: folder.file_name().expect("a codec").to_string_lossy().into_owned(),
+            name: name.into(),
             generator: text_of("generator")?,
             seed: number("seed")?,
             dtype: text_of("dtype")?,
@@ -192,14 +221,14 @@ impl Vector {
             request: text_of("ask")?,
             fill: pairs.get("fill_bits").map(|v| hex(v)).transpose()?,
         };
-        let bin = toml.with_extension("bin");
+        let bin = folder.join(format!("{name}.bin"));
         let frame = std::fs::read(&bin).map_err(|e| format!("{}: {e}", bin.display()))?;
         if (frame.len() as u64, fnv(&frame)) != (number("frame_bytes")?, hex(value("frame_fnv")?)?) {
             return Err(at(format!("{} is not the file that was written: restore it", bin.display())));
         }
         let raw_fnv = pairs.get("raw_fnv").map(|v| hex(v)).transpose()?;
         let decoded_fnv = hex(value("decoded_fnv")?)?;
-        let raw = std::fs::read(toml.with_extension("raw"));
+        let raw = std::fs::read(bin.with_extension("raw"));
         if raw.is_ok_and(|raw| fnv(&raw) != decoded_fnv) {
             return Err(at("its .raw holds other bytes than decoded_fnv says: restore it".into()));
         }
@@ -211,26 +240,23 @@ impl Vector {
         Self::all_in(&folder())
     }
 
-    /// Reads every vector in a folder of codecs.
+    /// Reads every vector in a folder of codecs. Every file there belongs to one.
     pub fn all_in(folder: &Path) -> Result<Vec<Vector>, String> {
-        let list = |p: &Path| -> Result<Vec<PathBuf>, String> {
-            let entries = std::fs::read_dir(p).map_err(|e| format!("{}: {e}", p.display()))?;
-            let mut paths: Vec<PathBuf> =
-                entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
-            paths.sort();
-            Ok(paths)
-        };
         let mut all = Vec::new();
         // `refused` holds frames that are no vectors: refused.rs.
         for codec in list(folder)?.into_iter().filter(|p| !p.ends_with("refused")) {
-            let name = codec.file_name().expect("a name").to_string_lossy().into_owned();
-            for file in list(&codec)? {
-                match file.extension().and_then(|e| e.to_str()) {
-                    Some("toml") => all.push(Vector::read(&name, &file)?),
-                    Some("bin" | "raw") if file.with_extension("toml").exists() => {}
-                    _ => return Err(format!("{} belongs to no vector", file.display())),
+            let table = codec.join("vectors.toml");
+            let text = std::fs::read_to_string(&table).map_err(|e| format!("{}: {e}", table.display()))?;
+            let rows = text.lines().filter(|l| !l.starts_with('#'));
+            let vectors = rows.map(|row| Vector::read(&codec, row)).collect::<Result<Vec<_>, _>>()?;
+            for file in list(&codec)?.into_iter().filter(|p| *p != table) {
+                let stem = file.file_stem().expect("a name").to_string_lossy();
+                let ending = file.extension().and_then(|e| e.to_str());
+                if !matches!(ending, Some("bin" | "raw")) || !vectors.iter().any(|v| v.case.name == stem) {
+                    return Err(format!("{} belongs to no vector", file.display()));
                 }
             }
+            all.extend(vectors);
         }
         Ok(all)
     }

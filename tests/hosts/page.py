@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the code blocks of one page of the documentation, in their order, in the working directory: page.py PAGE.md
 
+A page may be a notebook, NAME.ipynb: its cells of code, and their text output.
+
 python   all of a page in one namespace, in this process; with a file's name alone in its first line, it becomes that
          file
 sh   by `sh -eu`
@@ -11,6 +13,7 @@ console, java, julia, matlab   shown, not run
 """
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -27,8 +30,18 @@ class Block(NamedTuple):
     line: int
 
 
+def markdown(notebook):
+    """Code and text output of a notebook's cells."""
+    for cell in json.loads(notebook)["cells"]:
+        if cell["cell_type"] == "code":
+            yield f"```python\n{''.join(cell['source'])}\n```\n"
+            yield from (f"```text\n{''.join(output['text'])}```\n" for output in cell["outputs"])
+
+
 def blocks(path):
     text = Path(path).read_text()
+    if Path(path).suffix == ".ipynb":
+        text = "".join(markdown(text))
     found = re.finditer(r"^```(\{?[a-z-]*)[^\n]*\n(.*?)^```$", text, re.M | re.S)
     return [Block(m[1], m[2], text[: m.start()].count("\n") + 1) for m in found if m[1][:1] != "{"]
 

@@ -5,9 +5,11 @@ A page runs in a folder of its own, with what its reader has: the plugin's folde
 `h5z-gpu`, and `in.nc`, `in.h5`, a file with a field `tas` (time, lat, lon) of 48 × 96 × 192 values, once with netCDF's
 scales, and for the gallery the small fields of tests/fields.
 """
+import json
 import os
 import re
 import sys
+from pathlib import Path
 
 import h5py
 import judge
@@ -18,7 +20,9 @@ from programs import filters, listed, stored_bytes
 from test_parallel import frames
 
 PAGES = sorted(p.relative_to(ROOT / "docs") for p in (ROOT / "docs").rglob("*.md"))
+NOTEBOOKS = sorted((ROOT / "docs/gallery").glob("*.ipynb"))
 RUN = [str(p) for p in PAGES if re.search(r"^```(python|sh)$", (ROOT / "docs" / p).read_text(), re.M)]
+RUN += [f"gallery/{p.name}" for p in NOTEBOOKS]
 
 
 @pytest.fixture(scope="module")
@@ -332,6 +336,18 @@ def test_links_and_pictures_are_there():
             assert len(alt) > 20, f"{page}: a picture says in words what it shows"
 
 
+def test_the_gallery_has_its_notebooks_with_text_alone():
+    for path in NOTEBOOKS:
+        held = json.loads(path.read_text())
+        assert (held["nbformat"], held["nbformat_minor"]) == (4, 5)
+        for cell in held["cells"]:
+            assert cell["cell_type"] in ("code", "markdown") and cell["id"]
+            assert all(output["output_type"] == "stream" for output in cell.get("outputs", ()))
+        assert any(cell.get("outputs") for cell in held["cells"]), f"{path.name}: run docs/gallery/render.py"
+    linked = re.findall(r"\]\((\w+[.]ipynb)\)", (ROOT / "docs/gallery/index.md").read_text())
+    assert sorted(linked) == [p.name for p in NOTEBOOKS] and len(linked) == 3
+
+
 def test_the_plots_are_of_the_present_record(tmp_path):
     run(sys.executable, ROOT / "docs/pictures/measured.py", tmp_path)
     for path in sorted(tmp_path.glob("*.svg")):
@@ -345,5 +361,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     run(sys.executable, *build, ROOT, tmp_path / "site", env=env)
     site = tmp_path / "site/docs"
     built = {p.relative_to(site).with_suffix(".md") for p in site.rglob("*.html")}
-    assert built >= set(PAGES)
+    assert built >= set(PAGES) | {Path("gallery", p.stem + ".md") for p in NOTEBOOKS}
+    for notebook in NOTEBOOKS:
+        html = (site / "gallery" / notebook.with_suffix(".html").name).read_text()
+        shown = re.findall(r'<img alt="([^"]{20,})"[^>]*src="([^"]+)"', html)
+        assert shown and all((site / "gallery" / name).stat().st_size > 10_000 for _, name in shown)
     assert "**unknown" not in re.sub("<[^>]+>", "", (site / "reference.html").read_text())

@@ -17,7 +17,6 @@ PLACES = {
     "plugin/include/h5z_gpu.h": r'^/\* "([\d.]+)" \*/$',
     "plugin/python/h5z_gpu/__init__.py": r'^__version__ = "(.*)"$',
     "packaging/conda/recipe.yaml": r'^  version: "([\d.]+)"$',
-    "packaging/spack/package.py": r'^    version\("(.*?)"',
 }
 
 

@@ -4,7 +4,7 @@ import re
 
 from conftest import ROOT, use
 
-CHANGE = ROOT / "packaging/virtualizarr-pull-request.md"
+CHANGE = ROOT / "docs/zarr.md"
 
 HEAD = """
 import os, sys, h5py, zarr, xarray, h5z_gpu, h5z_gpu.zarr, numpy as np
@@ -103,7 +103,7 @@ url = f"file://{path}/a.h5"
 
 
 def test_virtualizarr_does_not_know_the_filter(tmp_path):
-    """The day that this fails, docs/zarr.md and the request can say less."""
+    """The day that this fails, docs/zarr.md can say less."""
     use(VIRTUAL + """
 try:
     HDFParser()(url, registry)

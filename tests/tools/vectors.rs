@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the files of listed golden vectors that have none, or checks all that are there.
+//! Writes the frames and rows of listed golden vectors that have none, or checks all that are there.
 //!
 //! ```text
 //! cargo run -p h5z-gpu-tools --bin vectors             write what is missing, for every codec
@@ -11,7 +11,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::vectors::{CODECS, Case, Vector, folder};
+use common::vectors::{CODECS, Case, Vector, folder, table};
 use common::{cases, refused};
 
 fn main() -> Result<(), String> {
@@ -49,19 +49,22 @@ fn anew() -> Result<(), String> {
 }
 
 fn write(codec: Option<&str>) -> Result<(), String> {
-    let there = Vector::all().unwrap_or_default();
-    there.iter().try_for_each(Vector::write_raw)?;
-    let there: Vec<_> = there.into_iter().map(|v| v.case).collect();
+    let mut all = Vector::all().unwrap_or_default();
+    all.iter().try_for_each(Vector::write_raw)?;
+    let there = all.len();
     let wanted = |c: &Case| codec.is_none_or(|only| only == c.codec);
-    let missing = cases::all().into_iter().filter(|c| !there.contains(c) && wanted(c));
-    let mut written = 0;
+    let missing: Vec<Case> =
+        cases::all().into_iter().filter(|c| wanted(c) && all.iter().all(|v| v.case != *c)).collect();
     for case in missing {
         let vector = Vector::make(case)?;
         vector.write()?;
         println!("{}/{}: {} bytes", vector.case.codec, vector.case.name, vector.frame.len());
-        written += 1;
+        all.push(vector);
+        let codec = &all[all.len() - 1].case.codec;
+        let path = folder().join(codec).join("vectors.toml");
+        std::fs::write(&path, table(codec, &all)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
-    println!("{written} written, {} were there", there.len());
+    println!("{} written, {there} were there", all.len() - there);
     println!("{} frames to refuse written", refused::write()?);
     Ok(())
 }
