@@ -106,6 +106,19 @@ def test_the_judge_sees_a_change(tmp_path, change):
     assert verdict == ("differs" if change else SAME), why
 
 
+@pytest.mark.parametrize("by", [0, 0.9, 1.1])
+def test_the_judge_knows_the_bound(tmp_path, by):
+    """Attributes that say what was lost are no difference; a value beyond the bound is."""
+    a = np.arange(40, dtype="f4")
+    for path, x in ((tmp_path / "a.h5", a), (tmp_path / "b.h5", a + np.float32(by * odd_judge.BOUND) * (a == 3))):
+        with h5py.File(path, "w") as f:
+            f["d"] = x
+    with h5py.File(path, "r+") as f:
+        f["d"].attrs["lossy_compression"] = "said"
+    verdict, why = judge(Copy("a", "bound", tmp_path / "a.h5", path))
+    assert verdict == ("differs" if by > 1 else SAME), why
+
+
 @pytest.mark.parametrize("name", ["random.1", "comments.latest", "f32be.chunked.v110", "f32be.chunked.earliest9"])
 def test_the_same_file_gives_the_same_bytes(tmp_path, name):
     odd_files.make(name, tmp_path / "a.h5")
