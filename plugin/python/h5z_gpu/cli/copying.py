@@ -74,11 +74,12 @@ class Copier:
         Writes the values of each dataset that is stored anew: (old, new). Its attributes are there.
     """
 
+    by_object = True
+    """Whether H5Ocopy is used where it can be."""
+
     def __init__(self, source: h5py.File, target: h5py.File, plan: Plan = lambda _: None,
                  write: Write = lambda old, new: copy_values(old.id, new.id)) -> None:  # fmt: skip
         self.source, self.target, self.plan, self.write = source, target, plan, write
-        self.by_object = True
-        """Whether H5Ocopy is used where it can be."""
         self.addresses: dict[int, int] = {}
         """Where an object of the old file is in the new one."""
         self.times: dict[int, tuple[int, ...]] = {}
@@ -107,8 +108,9 @@ class Copier:
         self.references.complete()
         for path, attribute, copy in self.late:
             before = self.references.dead
-            with self._guarded(path, attribute):
-                copy()
+            if self.ready(path, attribute):
+                with self._guarded(path, attribute):
+                    copy()
             if self.references.dead > before:
                 self.empty.append((path, attribute, self.references.dead - before))
 
@@ -125,10 +127,11 @@ class Copier:
         what = path.decode(errors="replace")
         if attribute is not None:
             what = f"the attribute {attribute.decode(errors='replace')} of {what}"
-        raise Problem(f"{self.source.filename}: {what} cannot be copied: {self._why(path, why)}. Nothing was "
+        raise Problem(f"{self.source.filename}: {what} cannot be copied: {self.why(path, why)}. Nothing was "
                       f"written") from why
 
-    def _why(self, path: bytes, why: BaseException) -> str:
+    def why(self, path: bytes, why: BaseException) -> str:
+        """Why an object cannot be copied: the filter that is not installed, else HDF5's own reason."""
         with contextlib.suppress(*UNREADABLE):
             found = h5o.open(self.source.id, path)
             if isinstance(found, h5d.DatasetID):
@@ -138,9 +141,6 @@ class Copier:
                 if absent:
                     return f"it cannot be read without HDF5 filter {', '.join(absent)}: pip install hdf5plugin"
         return reason(why)
-
-    def check(self, found: Any) -> None:
-        """Raises for an object that is not what it seems."""
 
     @contextlib.contextmanager
     def _guarded(self, path: bytes, attribute: Optional[bytes] = None) -> Iterator[None]:
@@ -178,14 +178,12 @@ class Copier:
         if made is not None and isinstance(found, h5g.GroupID):
             self._waiting.append((found, made, path))
         if made is None and isinstance(found, h5t.TypeID):
-            self.check(found)
             made = self.type(found, path)
         elif made is None and place in self.addresses:
             made = at_address(self.target.id, self.addresses[place])
         if made is not None:
             calls.H5Olink(made, link.new, link.name, link.properties, DEFAULT)
             return
-        self.check(found)
         try:
             self._object(found, place, link, path)
         except UNREADABLE:

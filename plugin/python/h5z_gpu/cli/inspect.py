@@ -74,14 +74,11 @@ def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None)
     `objects.chunks_of` takes it."""
     import h5py
 
-    from . import groups
     from .objects import UNREADABLE, reason, walk
 
     found: list[dict[str, Any]] = []
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
-        if check == "decode" and wanted is None:
-            found += [{"name": name, "unreadable": why} for name, why in groups.vanished(file, descriptor)[0].items()]
         for name, item in walk(file):
             if wanted is not None and name not in wanted:
                 continue

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Optional, Union
 
@@ -21,10 +20,9 @@ from ..filters import FILTER_ID
 from ..library import descriptor, lib
 from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
-from .btree import vanished
 from .common import Problem, pread, say
-from .hdf5 import has, header
-from .values import sum_of
+from .places import places_in
+from .values import read_box
 
 # What h5py raises for objects that HDF5 cannot read.
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError, OverflowError)
@@ -33,7 +31,6 @@ _SHUFFLE, _FLETCHER32 = 2, 3  # HDF5's numbers; its checksum is four bytes behin
 CHECKED = {1, _FLETCHER32, FILTER_ID}
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 _AT_ONCE = 4096
-_OF_DATASETS = 1 << 1 | 1 << 8 | 1 << 11  # header messages: extents, layout, filters
 # Types by bits of exponent and mantissa.
 _IEEE = {(8, 23): (h5py.h5t.IEEE_F32LE, h5py.h5t.IEEE_F32BE), (11, 52): (h5py.h5t.IEEE_F64LE, h5py.h5t.IEEE_F64BE)}
 _MANY = 20_000  # chunks that take HDF5 1.10 about ten seconds
@@ -91,23 +88,12 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
             seen.add(address)
             if isinstance(item, h5py.Dataset):
                 item.shape, item.id.get_type().get_size()  # what makes it a dataset can be read
-            else:
-                refuse_dataset(item.id)
         except UNREADABLE as why:
             yield full, reason(why)
             continue
         yield full, item
         if isinstance(item, h5py.Group):
             yield from _walk(item, full, seen, note)
-
-
-def refuse_dataset(item: Union[h5py.h5g.GroupID, h5py.h5t.TypeID]) -> None:
-    """Raises ValueError for a group or a named type that was a dataset: one changed byte of an old header makes it one.
-
-    HDF5 before 1.12 cannot be asked for it.
-    """
-    if has("H5Oget_native_info") and header(item).present & _OF_DATASETS:
-        raise ValueError("it is no dataset, and has extents, chunks or filters as a dataset has: its header is damaged")
 
 
 def as_text(name: Union[str, bytes]) -> str:
@@ -157,7 +143,6 @@ class Chunks:
     doubt: str = ""  # what says that the dataset's type, chunks or fill value are not those it was made with
     # first elements that the list has more than once, and none of their chunks
     twice: frozenset[tuple[int, ...]] = frozenset()
-    sums: dict[int, int] = dataclasses.field(default_factory=dict)  # checksums of values that were decoded, by row
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -245,7 +230,6 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     _read_frames(chunks, file, lengths, check)
     _read_entries(chunks, file, numbers)
     if check == "decode":
-        chunks.lost_index = chunks.lost_index or vanished(dataset, file, origins, at)
         _ask_by_place(chunks, listed)
         _decode(chunks, file, lengths, frame & alone)
     return chunks
@@ -336,7 +320,8 @@ def _said() -> str:
 def _read_entries(chunks: Chunks, file: int, numbers: list[int]) -> None:
     """Fills `damage` with what the list's entries show by themselves: HDF5's oldest lists have no checksum."""
     rows = np.arange(len(chunks.at))
-    fixed = np.ones(len(rows), bool)  # chunks whose length is known: no filter that changes it was used
+    # Chunks whose length is known: their values lie in them, and no filter that changes it was used.
+    fixed = np.full(len(rows), not places_in(chunks.dataset.id.get_type()))
     length = np.full(len(rows), chunks.raw_len)
     for place, number in enumerate(numbers):
         used = (chunks.masks >> place & 1) == 0
@@ -375,28 +360,26 @@ def _ask_by_place(chunks: Chunks, listed: index.ChunkList) -> None:
 
 
 def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -> None:
-    """Decodes every chunk that seems well, for `damage` and `sums`: frames by the library, the others by HDF5, if it
-    finds them.
+    """Decodes every chunk that seems well, for `damage`: frames by the library, the others by HDF5, if it finds them
+    and has their filters.
 
     `alone` tells of which chunks the library gives the values themselves: no other filter was used before it.
     """
     out = np.empty(chunks.raw_len, np.uint8)
-    values = out.reshape(*chunks.shape, -1)
+    known = all(h5py.h5z.filter_avail(f[0]) for f in filters_of(chunks.dataset) if f[0] != FILTER_ID)
     for row in range(len(chunks.at)):
         if row in chunks.damage:
             continue
-        box = chunks.box(row)
         if chunks.frame[row]:
             frame = pread(file, int(lengths[row]), int(chunks.at[row]))
             if lib.h5z_gpu_decode(frame, len(frame), out.ctypes.data, out.nbytes) < 0:
                 chunks.damage[row] = _said()
                 continue
-        if alone[row]:
-            inside = tuple(slice(0, part.stop - part.start) for part in box)
-            chunks.sums[row] = zlib.crc32(values[inside].tobytes())
-        elif not chunks.doubt and index.stored_size(chunks.dataset, chunks.origins[row].tolist()) == chunks.stored[row]:
+        if alone[row] or chunks.doubt or not known:
+            continue
+        if index.stored_size(chunks.dataset, chunks.origins[row].tolist()) == chunks.stored[row]:
             try:
-                chunks.sums[row] = sum_of(chunks.dataset, box)
+                read_box(chunks.dataset, chunks.box(row))
             except UNREADABLE as why:
                 chunks.damage[row] = reason(why)
 
