@@ -89,7 +89,7 @@ class References:
         self.dead += int(np.count_nonzero(~found & (old != 0)))
         part[...] = np.where(found, self._new[at], 0).astype(np.uint64)[..., None].view(np.uint8)
 
-    def _opened(self, reference: np.ndarray, kind: int) -> Any:
+    def _opened(self, reference: np.ndarray, kind: str) -> Any:
         """The object of the old file that a reference to a region or one of HDF5 1.12 leads to, or to a part of."""
         raw = (ctypes.c_uint8 * len(reference))(*reference)
         if kind == REGION:
