@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from conftest import PLUGIN, ROOT
-from odd_judge import BESIDE, COMMANDS, NOT_LISTED, REFUSED, SAME, Copy, carry_out, judge, table
+from odd_judge import BESIDE, COMMANDS, WELL, Copy, carry_out, judge, table
 
 WHEELS = {
     "tables": "3.11.1",
@@ -124,11 +124,11 @@ def main(folder, *names):
         lines.append(f"{name:18} {files:5} files: " + ", ".join(f"{n} {verdict}" for verdict, n in count.items()))
         print(lines[-1], flush=True)
         for path, command, verdict, why in found:
-            if verdict not in (SAME, REFUSED, NOT_LISTED):
+            if verdict not in WELL:
                 print(f"  {path} {command}: {verdict}: {why[:300]}", flush=True)
         every += found
     print(*table(every), *lines, sep="\n")
-    return any(verdict not in (SAME, REFUSED, NOT_LISTED) for *_, verdict, _ in every)
+    return any(verdict not in WELL for *_, verdict, _ in every)
 
 
 if __name__ == "__main__":

@@ -241,3 +241,25 @@ print(cli.main(["repack", sys.argv[1], sys.argv[2], "--lossless"]))
 """, tmp_path / "a.h5", tmp_path / "b.h5")
     assert "h5z-gpu repack: " in said and "a.h5: g/x: HDF5 or h5py cannot do what is needed: " in said, said
     assert "Traceback" not in said and said.endswith("2\n"), said
+
+
+def test_filters_without_names_are_copied(tmp_path):
+    """HDF5 before 1.6 wrote none. H5Ocopy writes them where there is no room: nobody could open the copy."""
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("d", data=np.arange(12, dtype="i2").reshape(4, 3), chunks=(2, 2), compression="gzip")
+        at = h5py.h5o.get_info(f["d"].id).addr
+    data = bytearray((tmp_path / "a.h5").read_bytes())
+    name = data.index(b"deflate\0")
+    message = name - 24  # its head, version and count; the filter's number, length of its name, flags, number of words
+    assert data[message : message + 4] == bytes([11, 0, 32, 0]) and data[at] == 1
+    data[message + 2], data[name - 6] = 24, 0
+    data[name : name + 8] = data[name + 8 : name + 16]
+    data[name + 8 : name + 16] = bytes(8)  # a message without contents
+    data[at + 2] += 1
+    (tmp_path / "a.h5").write_bytes(data)
+    with h5py.File(tmp_path / "a.h5") as f:
+        assert f["d"][3, 2] == 11 and f["d"].compression == "gzip"
+    status, _, err = cli("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless", "--verify")
+    assert status == 0, err
+    with h5py.File(tmp_path / "b.h5") as f:
+        assert f["d"][3, 2] == 11

@@ -34,6 +34,7 @@ _OTHERS = [
 # direction of letters, and halves of surrogate pairs, by which Python stands for bytes that are no text.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _ABSURD = 10**15  # bytes of one dataset that take weeks to read
+_UNUSED_BITS = 1  # H5F_RFIC_UNUSUAL_NUM_UNUSED_NUMERIC_BITS
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
@@ -65,15 +66,31 @@ def writing(path: str) -> Iterator[None]:
         raise Problem(text if named else f"{path} could not be written, and nothing is left of it: {text}") from None
 
 
-def open_file(path: Union[str, os.PathLike[str]], **how: int) -> h5py.File:
+def file_access() -> Any:
+    """The properties by which files are opened and made.
+
+    HDF5 2.0 refuses numbers of few bits in many bytes, which older libraries have made, unless it is told not to.
+    """
+    from h5py import h5f, h5p
+
+    from ..index import hdf5
+
+    access, library = h5p.create(h5p.FILE_ACCESS), hdf5()
+    access.set_fclose_degree(h5f.CLOSE_STRONG)
+    if library is not None and hasattr(library, "H5Pset_relax_file_integrity_checks"):
+        library.H5Pset_relax_file_integrity_checks(access.id, _UNUSED_BITS)
+    return access
+
+
+def open_file(path: Union[str, os.PathLike[str]], rdcc_nbytes: Optional[int] = None) -> h5py.File:
     """An HDF5 or netCDF-4 file, open for reading alone.
 
     Parameters
     ----------
     path : str or path
         The file.
-    **how
-        Goes to h5py.File.
+    rdcc_nbytes : int, optional
+        Bytes of HDF5's cache of chunks.
 
     Returns
     -------
@@ -86,12 +103,18 @@ def open_file(path: Union[str, os.PathLike[str]], **how: int) -> h5py.File:
         The file is missing, cut short, of another format, open elsewhere for writing, or h5py is not installed.
     """
     need("h5py")
+    from h5py import h5f
+
     from .failures import File
 
     path = os.fspath(path)
     refuse_others(path)
+    access = file_access()
+    if rdcc_nbytes is not None:
+        meta, slots, _, preemption = access.get_cache()
+        access.set_cache(meta, slots, rdcc_nbytes, preemption)
     try:
-        return File(path, "r", **how)
+        return File(h5f.open(os.fsencode(path), h5f.ACC_RDONLY, access))
     except OSError as why:
         raise Problem(_why_not(path, why)) from None
 

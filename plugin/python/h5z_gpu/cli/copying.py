@@ -10,7 +10,7 @@ is the type in memory too, so that HDF5 has nothing to convert.
 3. Each object is made in the format of the old one (`_bounds`): whoever could read that reads this.
 4. A dataset that stays as it is goes over by H5Ocopy, frames and all, where its type is plain: no references, nothing
    of any length, no named type. H5Ocopy of other datasets leaves addresses of the old file in the new one, or makes
-   types anew. Those are made by H5Dcreate, and their stored chunks or their values are copied.
+   types anew, and it miswrites some old headers (`is_copied_well`). Those are made by H5Dcreate, and their stored chunks or their values are copied.
 5. Named types are made where they are first needed, and linked when their link's turn comes.
 6. Attributes are made in their order.
 7. References come last, when all objects are there (`references`). A fill value that refers to an object (MATLAB) has
@@ -74,9 +74,6 @@ class Copier:
         Writes the values of each dataset that is stored anew: (old, new). Its attributes are there.
     """
 
-    by_object = True
-    """Whether H5Ocopy is used where it can be."""
-
     def __init__(self, source: h5py.File, target: h5py.File, plan: Plan = lambda _: None,
                  write: Write = lambda old, new: copy_values(old.id, new.id)) -> None:  # fmt: skip
         self.source, self.target, self.plan, self.write = source, target, plan, write
@@ -134,12 +131,9 @@ class Copier:
         """Why an object cannot be copied: the filter that is not installed, else HDF5's own reason."""
         with contextlib.suppress(*UNREADABLE):
             found = h5o.open(self.source.id, path)
-            if isinstance(found, h5d.DatasetID):
-                filters = found.get_create_plist()
-                absent = [str(n) for n in (filters.get_filter(k)[0] for k in range(filters.get_nfilters()))
-                          if not h5py.h5z.filter_avail(n)]
-                if absent:
-                    return f"it cannot be read without HDF5 filter {', '.join(absent)}: pip install hdf5plugin"
+            if isinstance(found, h5d.DatasetID) and (absent := absent_filters(found)):
+                return (f"it cannot be read without HDF5 filter {', '.join(map(str, absent))}: pip install "
+                        f"hdf5plugin")  # fmt: skip
         return reason(why)
 
     @contextlib.contextmanager
@@ -277,7 +271,7 @@ class Copier:
         """Copies a dataset."""
         kind, anew = old.get_type(), self.plan(old)
         held = places_in(kind)
-        if anew is None and not held and link is not None and self.by_object and not kind.committed():
+        if anew is None and not held and link is not None and not kind.committed() and self.is_copied_well(old):
             calls.H5Ocopy(link.old, link.name, link.new, link.name, self._copy_properties, link.properties)
             made = h5o.open(link.new, link.name)
             self.addresses[place] = address(made)
@@ -293,6 +287,15 @@ class Copier:
         else:
             copy_values(old, made, held)
         return made
+
+    def is_copied_well(self, old: h5d.DatasetID) -> bool:
+        """Whether H5Ocopy copies a dataset of a plain type well.
+
+        It writes the names of filters into messages of headers of version 1 that have no room for them, as HDF5 before
+        1.6 has made them: nobody can open the copy. It has no names for filters that are not installed.
+        """
+        filtered = self._low == h5f.LIBVER_EARLIEST and old.get_create_plist().get_nfilters()
+        return not filtered or bool(absent_filters(old))
 
     def create(self, old: h5d.DatasetID, kind: h5t.TypeID, held: tuple[Place, ...], anew: Optional[Anew],
                link: Optional[Link], path: bytes) -> h5d.DatasetID:  # fmt: skip
@@ -330,6 +333,13 @@ class Copier:
             some.exchange(rows, held)
             self.references.dead += some.dead
             calls.H5Pset_fill_value(properties, memory, rows.ctypes.data)
+
+
+def absent_filters(dataset: h5d.DatasetID) -> list[int]:
+    """Numbers of a dataset's filters that are not installed."""
+    filters = dataset.get_create_plist()
+    return [n for n in (filters.get_filter(k)[0] for k in range(filters.get_nfilters()))
+            if not h5py.h5z.filter_avail(n)]  # fmt: skip
 
 
 def _is_of_110(dataset: h5d.DatasetID) -> bool:

@@ -17,11 +17,11 @@ import numpy as np
 from h5py import h5d, h5f, h5g, h5p, h5t
 
 from ..filters import FILTER_ID
-from .hdf5 import calls, has, header
+from .common import file_access
+from .hdf5 import calls, header, superblock
 
 _ALL_FILTERS = 0  # H5Z_FILTER_ALL
 _MOST_WORDS = 256
-_UNUSED_BITS = 1  # H5F_RFIC_UNUSUAL_NUM_UNUSED_NUMERIC_BITS
 # Of groups and of whatever has attributes: the end of the functions' names, and what they take.
 _OF_GROUPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("link_creation_order", (c_uint,)), ("attr_creation_order", (c_uint,)), ("link_phase_change", (c_uint, c_uint)),
@@ -46,18 +46,25 @@ class Anew(NamedTuple):
 def create_like(source: h5py.File, path: str) -> h5py.File:
     """A new, empty file with the properties of another, in the place of what has its name."""
     old = source.id.get_create_plist()
-    properties, access = old.copy(), h5p.create(h5p.FILE_ACCESS)
+    properties, access = old.copy(), file_access()
     _copy(h5g.open(source.id, b"/").get_create_plist(), properties, _OF_GROUPS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    # The superblock says which libraries can read the file: 0 and 1 all, 2 from 1.8 on, 3 from 1.10 on. A file whose
-    # root has a header of version 1 has a newer superblock for its way to manage space alone.
-    version = old.get_version()[0] if header(source.id).version > 1 else 0
-    low = {0: h5f.LIBVER_EARLIEST, 1: h5f.LIBVER_EARLIEST, 2: h5f.LIBVER_V18}.get(version, h5f.LIBVER_V110)
-    access.set_libver_bounds(low, h5f.LIBVER_LATEST)
-    if has("H5Pset_relax_file_integrity_checks"):
-        # Else HDF5 2.0 refuses to make numbers of few bits in many bytes, which older libraries have made.
-        calls.H5Pset_relax_file_integrity_checks(access, _UNUSED_BITS)
-    return h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access))
+
+    def create(low: int) -> h5py.File:
+        access.set_libver_bounds(low, h5f.LIBVER_LATEST)
+        return h5py.File(h5f.create(os.fsencode(path), h5f.ACC_TRUNC, fcpl=properties, fapl=access))
+
+    # The superblock says which libraries can read the file: 0 and 1 all, 2 from 1.8 on, 3 from 1.10 on.
+    version = old.get_version()[0]
+    newer = h5f.LIBVER_V18 if version == 2 else h5f.LIBVER_V110
+    if version > 1 and header(source.id).version > 1:
+        return create(newer)
+    # With a root whose header is of version 1 a superblock is newer for the file's properties, such as its way to
+    # manage space. Of files of HDF5 1.10.0 the list does not have these: there the root gets a newer header.
+    made = create(h5f.LIBVER_EARLIEST)
+    if version > 1 and superblock(made.id) < version:
+        made.close()
+        made = create(newer)
+    return made
 
 
 def copy_user_block(source: h5py.File, path: str) -> None:

@@ -133,6 +133,13 @@ def header(item: Any) -> Header:
     return found
 
 
+def superblock(file: h5py.h5f.FileID) -> int:
+    """Version of a file's superblock. The creation list of a new file says what it was made with."""
+    info = (ctypes.c_uint * 64)()  # H5F_info2_t, of which it is the first
+    calls.H5Fget_info2(file, ctypes.byref(info))
+    return info[0]
+
+
 def at_address(file: h5py.h5f.FileID, place: int) -> Any:
     """The object at an address of a file."""
     return wrapped(calls.H5Oopen_by_addr(file, place))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from ..whole import whole
 from .child import Died, attempt
-from .common import Problem, need, refuse_others, say, size, writing
+from .common import Problem, file_access, need, refuse_others, say, size, writing
 
 if TYPE_CHECKING:
     from .objects import Note
@@ -139,7 +139,7 @@ def _open(job: _Job) -> tuple[Any, Lost]:
     from .objects import UNREADABLE, reason
 
     def root(path: str) -> h5py.File:
-        file = h5py.File(path, "r")
+        file = h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, file_access()))
         h5py.h5o.get_info(file["/"].id)
         return file
 

@@ -8,6 +8,7 @@ object of the old file that was copied becomes empty, and is counted.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from typing import Any
 
@@ -71,6 +72,10 @@ class References:
                 found.update(np.ascontiguousarray(part).view(np.uint64).reshape(-1).tolist())
             elif place.kind == ARRAY:
                 found |= self.targets(part.reshape(*part.shape[:-1], place.number, place.step), place.inner)
+            elif place.kind in (REGION, STANDARD):
+                for index in np.ndindex(part.shape[:-1]):
+                    with contextlib.suppress(*_UNUSABLE):
+                        found.add(address(self._opened(part[index], place.kind)))
             elif place.kind == VLEN:
                 for index in np.ndindex(part.shape[:-1]):
                     found |= self.targets(pointed_at(part[index], place.step), place.inner)
@@ -84,6 +89,13 @@ class References:
         self.dead += int(np.count_nonzero(~found & (old != 0)))
         part[...] = np.where(found, self._new[at], 0).astype(np.uint64)[..., None].view(np.uint8)
 
+    def _opened(self, reference: np.ndarray, kind: str) -> Any:
+        """The object of the old file that a reference to a region or one of HDF5 1.12 leads to, or to a part of."""
+        raw = (ctypes.c_uint8 * len(reference))(*reference)
+        if kind == REGION:
+            return wrapped(calls.H5Rdereference2(self.source, DEFAULT, _OLD_REGION, raw))
+        return wrapped(calls.H5Ropen_object(raw, DEFAULT, DEFAULT))
+
     def _copy_of(self, item: Any) -> Any:
         """The object of the new file in the place of one of the old one."""
         return at_address(self.target, self.addresses[address(item)])
@@ -92,9 +104,8 @@ class References:
         """Exchanges a reference to a region as HDF5 has them from the start; False where it leads nowhere."""
         raw = (ctypes.c_uint8 * len(reference))(*reference)
         try:
-            item = wrapped(calls.H5Rdereference2(self.source, DEFAULT, _OLD_REGION, raw))
             region = h5s.SpaceID(calls.H5Rget_region(self.source, _OLD_REGION, raw))
-            copy = self._copy_of(item)
+            copy = self._copy_of(self._opened(reference, REGION))
         except _UNUSABLE:
             return False
         calls.H5Rcreate(raw, copy, b".", _OLD_REGION, region)
@@ -106,7 +117,7 @@ class References:
         raw = (ctypes.c_uint8 * len(reference))(*reference)
         kind = calls.H5Rget_type(raw)
         try:
-            copy = self._copy_of(wrapped(calls.H5Ropen_object(raw, DEFAULT, DEFAULT)))
+            copy = self._copy_of(self._opened(reference, STANDARD))
             region = h5s.SpaceID(calls.H5Ropen_region(raw, DEFAULT, DEFAULT)) if kind == _TO_REGION else None
         except _UNUSABLE:
             calls.H5Rdestroy(raw)

@@ -5,7 +5,8 @@
 
 1. Every stored chunk is decoded before it is copied. A chunk that cannot be decoded is replaced by one of the fill
    value and named. So is the end of a dataset in one piece where the file was cut.
-2. H5Ocopy is not used: it fails where one chunk or one attribute cannot be read. Stored chunks go over one by one.
+2. H5Ocopy is used for datasets of filters that are not installed alone: it fails where one chunk or one attribute
+   cannot be read. Other stored chunks go over one by one.
 3. An object or attribute at which HDF5 fails is left out and named with HDF5's reason.
 
 HDF5 does the reading. What its own tables have lost without a trace (an old format has no checksums) nobody names.
@@ -24,17 +25,17 @@ from ..filters import FILTER_ID
 from ..index import skipped_at_edges, stored_size
 from .boxes import Box
 from .common import Problem, pread
-from .copying import Copier, Link, copy_box
+from .copying import Copier, Link, absent_filters, copy_box
 from .hdf5 import address
 from .objects import CHECKED, UNREADABLE, Chunks, Note, chunks_of, filters_of, of_the_system, reason
 from .places import Place, holds_references, places_in
-from .references import References
+from .values import read_box
 
 # An object's path, and the name of an attribute of it or None.
 Step = tuple[str, Optional[str]]
 Lost = list[dict[str, Any]]
 
-_NAMED_CHUNKS = 10_000  # chunks of one dataset missing from its list that are named one by one, at most
+_GRID_CHUNKS = 100_000  # chunks of a dataset that HDF5 is asked for by their places, at most; else those of its list
 
 
 class Salvage(Copier):
@@ -51,8 +52,6 @@ class Salvage(Copier):
     note : callable
         Told of the object or attribute that is read next.
     """
-
-    by_object = False
 
     def __init__(self, source: h5py.File, target: h5py.File, data: int, there: int, fill: Optional[float], *,
                  without: dict[Step, str], note: Note) -> None:
@@ -104,6 +103,10 @@ class Salvage(Copier):
                 raise
             self.lost.append(_lost(path, attribute, what + reason(why)))
 
+    def is_copied_well(self, old: h5py.h5d.DatasetID) -> bool:
+        """Whether H5Ocopy is used for a dataset."""
+        return bool(absent_filters(old))
+
     def dataset(self, old: h5py.h5d.DatasetID, place: int, link: Optional[Link], path: bytes) -> h5py.h5d.DatasetID:
         """Copies a dataset, and fills what is lost of it."""
         try:
@@ -117,7 +120,7 @@ class Salvage(Copier):
         item, name = h5py.Dataset(old), _text(path)
         if old.get_storage_size() and not {f[0] for f in filters_of(item)} & CHECKED:
             self.unchecked.append(name)
-        chunks = chunks_of(item, self.data, check="decode", others=True)
+        chunks = None if absent_filters(old) else chunks_of(item, self.data, check="decode", others=True)
         if chunks is None:
             made = super().dataset(old, place, link, path)
             self.lost += fill_end(name, item, h5py.Dataset(made), self.there, self.fill)
@@ -131,41 +134,58 @@ class Salvage(Copier):
 
     def _chunks(self, path: bytes, chunks: Chunks, made: h5py.Dataset, held: tuple[Place, ...]) -> None:
         """Copies the chunks of a dataset that can be decoded, and fills the others."""
-        name, old, boxes = _text(path), chunks.dataset.id, []
+        if chunks.lost_index:
+            self._by_place(path, chunks, made, held)
+            return
+        name, boxes = _text(path), []
         for row, origin in enumerate(chunks.origins.tolist()):
-            if chunks.lost_index and stored_size(chunks.dataset, origin) != chunks.stored[row]:
-                chunks.damage.setdefault(row, "HDF5 lists it, and does not find it by its place")
             if row in chunks.damage:
-                continue
-            if held:  # values lie elsewhere in the file
+                value = put(made, origin, held, self.fill)
+                self.lost.append(_lost_chunk(name, made, origin, value, chunks.damage[row]))
+            elif held:  # values lie elsewhere in the file
                 boxes.append(chunks.box(row))
-                continue
-            stored = pread(self.data, int(chunks.stored[row]), int(chunks.at[row]))
-            made.id.write_direct_chunk(tuple(origin), stored, int(chunks.masks[row]))
-        if holds_references(held):
-            self.late.append((path, None, lambda: copy_boxes(old, made.id, boxes, held, self.references)))
-        else:
-            copy_boxes(old, made.id, boxes, held)
-        for row, why in sorted(chunks.damage.items()):
-            origin = chunks.origins[row].tolist()
-            self.lost.append(_lost_chunk(name, made, origin, put(made, origin, held, self.fill), why))
+            else:
+                stored = pread(self.data, int(chunks.stored[row]), int(chunks.at[row]))
+                made.id.write_direct_chunk(tuple(origin), stored, int(chunks.masks[row]))
+        self._copy_boxes(path, chunks, made, boxes, held)
         if chunks.doubt:
             self.lost.append({"object": name, "why": chunks.doubt})
-        if chunks.lost_index:
-            self._missing(name, chunks, made, held)
 
-    def _missing(self, name: str, chunks: Chunks, made: h5py.Dataset, held: tuple[Place, ...]) -> None:
-        """Fills the chunks that a damaged list does not have: nobody knows whether they were ever written."""
-        missing, cause = chunks.missing(_NAMED_CHUNKS), f"the list of chunks is damaged ({chunks.lost_index})"
-        if missing is None:
-            count = math.prod(chunks.grid) - len(chunks.at)
-            self.lost.append({"object": name, "values": f"those of {count} chunks", "filled_with": "the fill value",
-                              "why": cause})  # fmt: skip
-        elif not len(missing):
-            self.lost.append({"object": name, "why": cause})
+    def _by_place(self, path: bytes, chunks: Chunks, made: h5py.Dataset, held: tuple[Place, ...]) -> None:
+        """Copies the chunks of a dataset whose list of chunks is damaged: those that HDF5 finds by their places."""
+        name, old, boxes, step = _text(path), chunks.dataset, [], chunks.shape
+        few = math.prod(chunks.grid) <= _GRID_CHUNKS
+        origins = [tuple(o * c for o, c in zip(at, step)) for at in np.ndindex(*chunks.grid)] if few else \
+            [tuple(origin) for origin in chunks.origins.tolist()]
+        found = [origin for origin in origins if stored_size(old, origin)]
+        for origin in found:
+            box = tuple(slice(o, min(o + c, n)) for o, c, n in zip(origin, step, old.shape))
+            try:
+                read_box(old, box)
+                if held:
+                    boxes.append(box)
+                else:
+                    mask, stored = old.id.read_direct_chunk(origin)
+                    made.id.write_direct_chunk(origin, stored, mask)
+            except UNREADABLE as why:
+                self.lost.append(_lost_chunk(name, made, list(origin), put(made, list(origin), held, self.fill),
+                                             reason(why)))  # fmt: skip
+        self._copy_boxes(path, chunks, made, boxes, held)
+        self.lost.append({"object": name, "why": f"its list of chunks is damaged ({chunks.lost_index}). HDF5 finds "
+                          f"{len(found)} of {math.prod(chunks.grid)} chunks by their places; the others hold the fill "
+                          f"value"})  # fmt: skip
+
+    def _copy_boxes(self, path: bytes, chunks: Chunks, made: h5py.Dataset, boxes: list[Box],
+                    held: tuple[Place, ...]) -> None:  # fmt: skip
+        """Copies values that hold what lies elsewhere; references when all objects are there."""
+        def copy() -> None:
+            for box in boxes:
+                copy_box(chunks.dataset.id, made.id, box, held, self.references if holds_references(held) else None)
+
+        if holds_references(held):
+            self.late.append((path, None, copy))
         else:
-            self.lost += [_lost_chunk(name, made, origin, put(made, origin, held, self.fill),
-                                      f"it is not in the list of chunks: {cause}") for origin in missing.tolist()]
+            copy()
 
 
 def _text(name: bytes) -> str:
@@ -182,13 +202,6 @@ def _lost_chunk(name: str, dataset: h5py.Dataset, origin: list[int], value: str,
     """What is reported of a chunk."""
     box = ", ".join(f"{o}:{min(o + c, n)}" for o, c, n in zip(origin, dataset.chunks, dataset.shape))
     return {"object": name, "chunk": origin, "values": f"[{box}]", "filled_with": value, "why": why}
-
-
-def copy_boxes(old: h5py.h5d.DatasetID, new: h5py.h5d.DatasetID, boxes: list[Box], held: tuple[Place, ...],
-               references: Optional[References] = None) -> None:  # fmt: skip
-    """Copies the values of boxes."""
-    for box in boxes:
-        copy_box(old, new, box, held, references)
 
 
 def put(dataset: h5py.Dataset, origin: list[int], held: tuple[Place, ...], fill: Optional[float]) -> str:
