@@ -202,18 +202,26 @@ def on_dataset(dataset: h5py.Dataset, before: str | None = None, *, copied: bool
         The attributes that are there came with the values from elsewhere. Else they are about values that were written
         with this filter, and stay where they say the same.
     """
+    import h5py
+
+    from .attrs import Attributes, add
+
     def leave() -> None:
         how = loses(dataset)
         if how is None or (not copied and _says(dataset, how)):
             return
-        if dataset.file.driver == "mpio":  # where every process would have to take part
+        if h5py.get_config().mpi and dataset.file.driver == "mpio":  # where every process would have to take part
             return
-        there = dataset.attrs
+        there = Attributes(dataset)
         made = attributes(how, there, before, copied=copied)
         if UNITS in there and UNITS not in made:
-            del there[UNITS]
-        for name, value in made.items():
-            there[name] = as_char(value)
+            del dataset.attrs[UNITS]
+        for name, text in made.items():
+            value = as_char(text)
+            if name in there or isinstance(value, str):
+                dataset.attrs[name] = value
+            else:
+                add(dataset, name, value)
 
     _never_fails(dataset.name, leave)
 

@@ -45,6 +45,7 @@ from .places import Place, holds_references, places_in
 from .references import References
 from .values import elements
 
+SMALL_BYTES = 1 << 18  # of a dataset of one chunk that HDF5 copies and codes as fast by itself
 AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
 
@@ -374,14 +375,23 @@ def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place
              references: Optional[References] = None) -> None:  # fmt: skip
     """Copies the values of a box."""
     extents = tuple(part.stop - part.start for part in box)
-    there, here = old.get_space(), h5s.create_simple((math.prod(extents),))
-    if box:
+    there: Any = DEFAULT
+    here: Any = DEFAULT
+    if extents != old.shape:
+        there, here = old.get_space(), h5s.create_simple((math.prod(extents),))
         there.select_hyperslab(tuple(part.start for part in box), extents)
     with elements(old.get_type(), held, math.prod(extents)) as (memory, rows):
         calls.H5Dread(old, memory, here, there, DEFAULT, rows.ctypes.data)
         if references is not None:
             references.exchange(rows, held)
         calls.H5Dwrite(new, memory, here, there, DEFAULT, rows.ctypes.data)
+
+
+def is_one_small_chunk(dataset: h5d.DatasetID) -> bool:
+    """Whether a dataset has one chunk, of at most SMALL_BYTES."""
+    shape, chunk = dataset.shape, dataset.get_create_plist().get_chunk()
+    small = math.prod(chunk) * dataset.get_type().get_size() <= SMALL_BYTES
+    return bool(small and all(n <= c for n, c in zip(shape, chunk)))
 
 
 def _same_storage(old: h5p.PropDCID, new: h5p.PropDCID) -> bool:

@@ -7,9 +7,11 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..attrs import names_of
 from ..conventions import missing_in as declared, value_of
 from ..unpacking import PACKED, SCALING, Packing, packing_of
 from .boxes import Box
+
 
 def packing(dataset: Any) -> Optional[Packing]:
     """How a dataset of h5py is packed, or None."""
@@ -19,7 +21,7 @@ def packing(dataset: Any) -> Optional[Packing]:
         kind = dataset.dtype
     except (TypeError, ValueError, OSError):
         return None
-    if not dataset.shape or not dataset.size or not any(key in dataset.attrs for key in SCALING):
+    if not dataset.shape or not dataset.size or not names_of(dataset).intersection(SCALING):
         return None
     fill = int(dataset.fillvalue) if kind.kind in "iu" and fill_is_defined(dataset) else None
     return packing_of(kind, _attributes(dataset), fill)

@@ -126,7 +126,6 @@ def plan(
 ) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
     from .hdf5 import address
-    from .objects import datasets
     from .roles import Roles
 
     roles, parts = Roles(file), {}
@@ -135,7 +134,7 @@ def plan(
         from .advise import advise
 
         advice = {a.name: a for a in advise(file, quick=True, unpack=args.unpack)}
-    every = list(datasets(file))
+    every = roles.datasets
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
         names = ", ".join(d.name.strip("/") for d in every[:8])
@@ -277,13 +276,13 @@ def _fill_in(
     def values(old: h5py.Dataset, new: h5py.Dataset) -> None:
         part = places[address(old.id)]
         copy_numbers(old, new, done, part.packing)
+        new.id.flush()
         if part.packing is not None:
             unpack_attributes(new, part.packing)
         if isinstance(part.how, Lossy):
             part.note += keep_valid(old, new, part.how, part.fill, part.packing)
         if isinstance(part.how, Lossy) and not args.no_provenance:
             on_dataset(new, part.again, copied=True)
-        new.id.flush()
         part.after = new.id.get_storage_size()
 
     with closing(create_like(source, path)) as target:
@@ -304,15 +303,19 @@ def _fill_in(
 
 
 def copy_numbers(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any], packed: Optional[Packing]) -> None:
-    """All values of a dataset that were written, unpacked or not, box by box."""
+    """All values of a dataset that were written, unpacked or not, box by box.
+
+    One small chunk goes through HDF5's filter pipeline: it is coded before the threads of this package have started.
+    """
     from ..datasets import read, write
-    from .copying import copy_box, stored_boxes
+    from .copying import copy_box, is_one_small_chunk, stored_boxes
     from .objects import is_of_numpy
     from .roles import why_unread
 
+    by_hdf5 = packed is None and (is_one_small_chunk(new.id) or not is_of_numpy(old))
     for box in stored_boxes(old.id, new.id):
         try:
-            if packed is None and not is_of_numpy(old):
+            if by_hdf5:
                 copy_box(old.id, new.id, box, ())
                 done(math.prod(part.stop - part.start for part in box) * old.id.get_type().get_size())
                 continue

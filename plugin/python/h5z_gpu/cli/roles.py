@@ -12,9 +12,10 @@ from typing import Any, Optional
 import h5py
 import numpy as np
 
+from ..attrs import Attributes, names_of
 from ..chunks import chunk_shape
 from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_of
-from .objects import walk
+from .objects import AnyDataset, walk
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {
@@ -47,14 +48,17 @@ class Roles:
     def __init__(self, file: h5py.File) -> None:
         self.exact, self.flags = set[Any](), set[Any]()
         """Where the datasets lie: one may have several names."""
+        self.datasets: list[h5py.Dataset] = []
+        """All that can be read, in the order of names."""
         self._paths, self._says = dict[str, Any](), dict[str, set[str]]()
         self._named: Optional[dict[str, set[Any]]] = None
         naming, keys = [], {*NAMING, ANCILLARY}
         for path, item in itertools.chain([("/", file)], walk(file)):
             if isinstance(item, str):
                 continue
-            names = _attributes(item)
+            names = names_of(item)
             if isinstance(item, h5py.Dataset):
+                self.datasets.append(AnyDataset(item.id))
                 self._paths[path], self._says[path] = _place(item), names & SAYING
             group = posixpath.dirname(path) if isinstance(item, h5py.Dataset) else path
             naming += [(key, value_of(item, key), group) for key in names & keys]
@@ -92,7 +96,7 @@ class Roles:
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
         path = dataset.name
-        names = self._says[path] if path in self._says else _attributes(dataset) & SAYING
+        names = self._says[path] if path in self._says else names_of(dataset) & SAYING
         says = {key: value_of(dataset, key) for key in names}
         if h5py.h5ds.is_scale(dataset.id) or is_coordinate(says, path):
             return "is a coordinate"
@@ -106,14 +110,6 @@ class Roles:
         if dataset.ndim == 1 and dataset.size <= 1 << 20 and _monotonic(dataset):
             return "rises or falls from value to value, as a coordinate does"
         return None
-
-
-def _attributes(item: Any) -> set[str]:
-    """Names of an object's attributes. h5py's `attrs` takes much longer, which files of many small datasets feel."""
-    names: list[bytes] = []
-    if h5py.h5a.get_num_attrs(item.id):
-        h5py.h5a.iterate(item.id, names.append)
-    return {name.decode("utf-8", "surrogateescape") for name in names}
 
 
 def _place(dataset: h5py.Dataset) -> Any:
@@ -150,9 +146,12 @@ def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
     from .common import Problem
     from .promise import promise_of
 
-    for number, _ in filters_of(dataset):
+    filters = filters_of(dataset)
+    for number, _ in filters:
         if number in _LOSSY and dataset.dtype.kind == "f":
             return _LOSSY[number]
+    if not filters:
+        return None
     try:
         promise = promise_of(dataset)
     except Problem:
@@ -180,7 +179,7 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     if dataset.dtype.kind != "f":  # every bit is kept in any case
         return None, None
     with np.errstate(all="ignore"):
-        found, default = list(missing_in(dataset.attrs).astype(dataset.dtype)), np.asarray(NETCDF_FILL)
+        found, default = list(missing_in(Attributes(dataset)).astype(dataset.dtype)), np.asarray(NETCDF_FILL)
         if fill_is_defined(dataset):
             found.insert(0, np.asarray(dataset.fillvalue, dataset.dtype)[()])
         default = default.astype(dataset.dtype)

@@ -8,6 +8,7 @@ from typing import Optional
 import h5py
 import numpy as np
 
+from ..attrs import Attributes
 from ..conventions import missing_in
 from ..datasets import read
 from ..filters import Lossy
@@ -32,11 +33,12 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
     packing : Packing, optional
         How the old one is packed, where the new one is not.
     """
+    there = Attributes(new)
     with np.errstate(all="ignore"):
-        declared = missing_in(new.attrs).astype(new.dtype)
+        declared = missing_in(there).astype(new.dtype)
     # The filter keeps the bits of one of 0 and -0, and a bound of each value moves netCDF's own fill value.
     missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
-    ranges = Ranges(new.attrs, new.dtype, how, missing, fill)
+    ranges = Ranges(there, new.dtype, how, missing, fill)
     if ranges:
         for box in stored_boxes(old.id, new.id):
             values = read(old, selection=box)
