@@ -183,3 +183,28 @@ def test_each_call_fails_in_turn(name):
                 judge(want, got, error, opened, fault, what)
                 tried_in_all += 1
     assert tried_in_all >= 8 * len(some) - 60
+
+
+class Forgetful(FaultyInto):
+    """One of whose class Python has forgotten the methods when HDF5 calls it again, as after much other work."""
+
+    def given(self, n):
+        sys._clear_type_cache()
+        return super().given(n)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_an_error_is_not_lost_where_hdf5_calls_the_object_again(kind):
+    for work, lasts in itertools.product((whole, box, one), (False, True)):
+        fault = ConnectionResetError(104, "Connection reset by peer")
+        got, error, there = tried(made(kind, 0), Forgetful, work, fault, 1, lasts, rdcc_nbytes=0)
+        judge(None, got, error, there, fault, (kind, work.__name__, lasts))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_what_readinto_did_not_give_is_not_taken_from_memory(kind):
+    """h5py counts no bytes: HDF5 would read a node of another file that lay there before."""
+    for work, fault in itertools.product((whole, box, one), ("fewer", "one fewer", "nothing", "None")):
+        _, error, there = tried(made(kind, 512), FaultyInto, work, FAULTS[fault], 1, True, rdcc_nbytes=0)
+        assert isinstance(error, OSError) and "bytes came: read it again" in str(error), (kind, fault, repr(error))
+        assert not {"read", "readinto", "seek"} & set(vars(there))

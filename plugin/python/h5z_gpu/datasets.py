@@ -21,7 +21,7 @@ from .device import DeviceArray
 from .mltypes import as_held, is_bfloat16, through_hdf5
 from .progress import bar
 from .provenance import on_dataset, wanted
-from .remote import Remote, file_object
+from .remote import Remote, file_object, watched
 from .transfer import OtherWay, Transfer
 from .views import as_array, copy, expanded, on_host
 
@@ -142,18 +142,19 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
         raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
     check_threads(threads)
     check_devices(devices, target)
-    try:
-        if start is None:
-            raise OtherWay("the selection is not a box of step 1")
-        _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
-    except OtherWay as why:
-        log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
-        if is_bfloat16(target.dtype):
-            found = np.empty(dropped, target.dtype)
-            through_hdf5(dataset, found, selection, write=False)
-        else:
-            found = np.asarray(dataset[() if selection is None else selection])
-        copy(found, target)
+    with watched(file_object(dataset)):
+        try:
+            if start is None:
+                raise OtherWay("the selection is not a box of step 1")
+            _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
+        except OtherWay as why:
+            log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
+            if is_bfloat16(target.dtype):
+                found = np.empty(dropped, target.dtype)
+                through_hdf5(dataset, found, selection, write=False)
+            else:
+                found = np.asarray(dataset[() if selection is None else selection])
+            copy(found, target)
     return target if out is None else out
 
 

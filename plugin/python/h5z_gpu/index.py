@@ -71,11 +71,16 @@ def asked(call: Callable[..., int], *arguments: Any) -> int:
     try:
         return call(*arguments)
     except SystemError as wrapped:
-        error: BaseException = wrapped
-        while isinstance(error, SystemError) and error.__cause__ is not None:
-            error = error.__cause__
+        error = unwrapped(wrapped)
     # Behind the `except`: its own cause and context stay.
     raise error
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """What was raised before Python made SystemError of it."""
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def exactly(file: BinaryIO, at: int, n: int) -> bytes:

@@ -13,6 +13,7 @@ HDF5's lock is held while HDF5 is asked, and not while bytes are fetched and dec
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 from collections import deque
@@ -25,7 +26,7 @@ import numpy as np
 from . import capi
 from .device import DeviceArray
 from .filters import FILTER_ID
-from .index import ChunkList, asked, chunk_list, distrust, function_of_hdf5, hdf5, size_of, why_not_raw
+from .index import ChunkList, asked, chunk_list, distrust, function_of_hdf5, hdf5, size_of, unwrapped, why_not_raw
 from .library import checked, failure, lib
 from .mltypes import hdf5_type
 from .transfer import OtherWay
@@ -62,6 +63,56 @@ def file_object(dataset: h5py.Dataset) -> Any:
         return None
     place = library.H5Pget_driver_info(access.id)
     return ctypes.cast(place, ctypes.py_object).value if place else None
+
+
+@contextlib.contextmanager
+def watched(file: Any) -> Iterator[None]:
+    """Sees to an object while HDF5 reads through it: the first error that the object raises is the one raised here, and
+    an answer that is too short is an error.
+
+    h5py does not look at how many bytes `readinto` gave; HDF5 then takes for the file's what was in its buffer before.
+    And HDF5 may call the object once more after it raised, while the exception is pending. A method that Python has to
+    look up among the class's bases is not found then, and AttributeError takes the exception's place.
+    """
+    raised: list[BaseException] = []
+
+    def watch(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            try:
+                found = method(*given)
+                if name == "readinto":
+                    _check_length(file, memoryview(given[0]).nbytes, found or 0)
+                return found
+            except BaseException as error:
+                raised.append(unwrapped(error))
+                raise
+
+        return call
+
+    # An object that has such methods in its dictionary is watched already, or somebody else replaces them.
+    names, own = ("read", "readinto", "seek"), getattr(file, "__dict__", None)
+    if own is None or any(name in own for name in names):
+        yield
+        return
+    own.update({name: watch(name, getattr(file, name)) for name in names if hasattr(file, name)})
+    failed = False
+    try:
+        yield
+    except BaseException:
+        failed = bool(raised)
+        if not failed:
+            raise
+    finally:
+        for name in names:
+            own.pop(name, None)
+    if failed:
+        raise raised[0]  # behind the `except`: its own cause and context stay
+
+
+def _check_length(file: Any, wanted: int, got: int) -> None:
+    """Raises OSError where an object gave fewer bytes than there are at its position."""
+    if got < wanted and (place := file.tell()) < size_of(file):
+        raise OSError(f"h5z-gpu: of {wanted} bytes from {place - got} on, {got} bytes came: read it again")
 
 
 class Remote:
