@@ -71,7 +71,7 @@ def watched(file: Any) -> Iterator[None]:
     an answer that is too short is an error.
 
     h5py does not look at how many bytes `readinto` gave; HDF5 then takes for the file's what was in its buffer before.
-    And HDF5 may call the object once more after it raised, while the exception is pending. A method that Python has to
+    And HDF5 may call the object again after it raised, while the exception is pending. A method that Python has to
     look up among the class's bases is not found then, and AttributeError takes the exception's place.
     """
     raised: list[BaseException] = []
