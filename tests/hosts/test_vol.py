@@ -183,7 +183,7 @@ def test_netcdf_and_h5py_in_one_process_each_with_its_hdf5(tmp_path):
 
 PYTABLES = """
 import numpy as np, sys, tables
-from conftest import sample
+from samples import sample
 from wheel import PyTables
 x = sample(np.float32, (40, 256, 256))
 PyTables.write({"x": x}, sys.argv[1], {"x": [4, 256, 256]}, [90000])
@@ -239,7 +239,7 @@ def test_mistakes_and_damage_give_the_errors_that_they_give_natively(version, h5
 OTHERS = """
 import h5py, io, sys
 import numpy as np
-from conftest import sample
+from samples import sample
 x = sample(np.float32, (40, 130, 170))
 kind = {"chunks": (10, 64, 64), "compression": 443, "compression_opts": (90000,)}
 def tried(name, *target, again={}, **how):
@@ -280,7 +280,7 @@ def test_other_drivers_page_buffers_and_swmr_are_left_to_hdf5(version, h5pys, tm
 PACKAGE = """
 import h5py, h5z_gpu, sys
 import numpy as np
-from conftest import sample
+from samples import sample
 x = sample(np.float32, (40, 130, 170))
 with h5py.File(sys.argv[1], "w") as f:
     d = f.create_dataset("x", x.shape, "f4", chunks=(10, 64, 64), **h5z_gpu.Lossless())
