@@ -10,7 +10,8 @@ is the type in memory too, so that HDF5 has nothing to convert.
 3. Each object is made in the format of the old one (`_bounds`): whoever could read that reads this.
 4. A dataset that stays as it is goes over by H5Ocopy, frames and all, where its type is plain: no references, nothing
    of any length, no named type. H5Ocopy of other datasets leaves addresses of the old file in the new one, or makes
-   types anew, and it miswrites some old headers (`is_copied_well`). Those are made by H5Dcreate, and their stored chunks or their values are copied.
+   types anew, and it miswrites some old headers (`is_copied_well`). Those are made by H5Dcreate, and their stored
+   chunks or their values are copied.
 5. Named types are made where they are first needed, and linked when their link's turn comes.
 6. Attributes are made in their order.
 7. References come last, when all objects are there (`references`). A fill value that refers to an object (MATLAB) has
