@@ -176,7 +176,7 @@ site: $(PLUGIN) .env/site target/fields/small/done
 	@echo "target/site/index.html"
 
 doc: rust
-	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --profile $(PROFILE) --no-deps -p h5z-gpu-codecs -p h5z-gpu
 	@echo "target/doc/h5z_gpu/index.html"
 
 # --- while writing code: one architecture instead of all; what was compiled before is kept ----------------------------
@@ -184,7 +184,7 @@ doc: rust
 check unit check-kernels kernels: export H5Z_GPU_ARCHS := $(or $(ARCH),90)
 
 unit: rust $(CUDA_COMPILER)
-	@$(CARGO) test --quiet -p h5z-gpu --lib
+	@$(CARGO) test --quiet -p h5z-gpu-codecs -p h5z-gpu --lib
 
 check-kernels: rust $(CUDA_COMPILER)
 	@$(if $(K),H5Z_GPU_TEST_CODEC=$(K)) H5Z_GPU_TEST_LONG=1 H5Z_GPU_CUDA=require \

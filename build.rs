@@ -60,12 +60,12 @@ fn main() {
     if nvrtc::compiled_here() {
         return;
     }
-    for name in ["build.rs", "build", "src/constants.rs", "src/cuda/abi.rs"] {
+    for name in ["build.rs", "build", "codecs/src/constants.rs", "src/cuda/abi.rs"] {
         println!("cargo:rerun-if-changed={name}");
     }
     // Not the folder of the kernels, which holds their README; a new file there is of use once a codec launches its
     // kernels.
-    println!("cargo:rerun-if-changed=src/codec");
+    println!("cargo:rerun-if-changed=src/engine/gpu/plans");
     for name in CONSULTED {
         println!("cargo:rerun-if-env-changed={name}");
     }

@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 #[path = "../src/cuda/abi.rs"]
 mod abi;
 #[allow(dead_code)]
-#[path = "../src/constants.rs"]
+#[path = "constants.rs"]
 mod constants;
 
 /// Constants and structs for the kernels.
 pub(crate) fn text() -> String {
     // No header of the C library: NVRTC comes without.
     let mut text = String::from(
-        "// Written by build.rs from src/constants.rs and src/cuda/abi.rs.\n#pragma once\n\nnamespace fmt {\n",
+        "// Written by build.rs from codecs/src/constants.rs and src/cuda/abi.rs.\n#pragma once\n\nnamespace fmt {\n",
     );
     for (name, value) in constants::FORMAT_CONSTANTS {
         writeln!(text, "constexpr unsigned long long {name} = {value:#x}ull;").expect("writing to a string");

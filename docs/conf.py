@@ -18,8 +18,8 @@ language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "docs/gallery/*.ipynb", "src/FORMAT.md", "src/codec/*/FORMAT.md",
-                    "src/words/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+include_patterns = ["docs/**.md", "docs/gallery/*.ipynb", "codecs/src/FORMAT.md", "codecs/src/codec/*/FORMAT.md",
+                    "codecs/src/words/FORMAT.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
 exclude_patterns = ["target", ".env", ".git", "packaging", "tests", "plugin", "kernels", "examples"]
 myst_heading_anchors = 3
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Decoding of the codec lorenzo: src/codec/lorenzo/FORMAT.md. Three launches at most.
+// Decoding of the codec lorenzo: codecs/src/codec/lorenzo/FORMAT.md. Three launches at most.
 //
 // `decode_book` takes a CTA a frame, which makes the codebook's decode tables. `decode` takes a CTA a tile and does all
 // the rest in shared memory: residuals as lorenzo/payload.cuh tells; then the inverse of the tile's prediction, sums

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec lorenzo, writing: src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020,
+// The codec lorenzo, writing: codecs/src/codec/lorenzo/FORMAT.md, after cuSZ (Tian et al., PACT 2020,
 // doi:10.1145/3410463.3414624) and cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047). One CTA
 // codes one tile of up to 8192 values; six launches at most.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec ndzip: src/codec/ndzip/FORMAT.md, papers in ndzip/cube.cuh. A CTA codes a cube of 4096 words, or copies
-// 4096 words of the border.
+// The codec ndzip: codecs/src/codec/ndzip/FORMAT.md, papers in ndzip/cube.cuh. A CTA codes a cube of 4096 words, or
+// copies 4096 words of the border.
 //
 // Encoding: the cube comes into shared memory; every thread takes 32 consecutive words (of 8-byte words their upper or
 // lower halves), differences them along all axes, transposes their bits in registers and knows which planes are not

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes without a bound: src/codec/planes/FORMAT.md. A CTA of four warps codes a tile of 4096 values, a warp
-// each of its blocks: twice as many warps fit into shared memory as if each had a tile, and the four fetch the same
-// code at about the same time.
+// The codec planes without a bound: codecs/src/codec/planes/FORMAT.md. A CTA of four warps codes a tile of 4096 values,
+// a warp each of its blocks: twice as many warps fit into shared memory as if each had a tile, and the four fetch the
+// same code at about the same time.
 //
 //   planes/wide_encode.cuh       persistent CTAs take tiles; payloads wait in shared memory until their place is known
 //   planes/wide_decode.cuh   a CTA for each tile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec planes under a bound: src/codec/planes/FORMAT.md.
+// The codec planes under a bound: codecs/src/codec/planes/FORMAT.md.
 //
 //   range    for a bound relative to the range: base/range.cuh
 //   quanta   tiles of class 0, a warp each; others are listed       planes/quanta_encode.cuh

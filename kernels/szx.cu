@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The codec szx: src/codec/szx/FORMAT.md, the paper in szx/encode.cuh. A CTA codes a tile of 4096 values; a warp takes
-// a few of its 32 blocks.
+// The codec szx: codecs/src/codec/szx/FORMAT.md, the paper in szx/encode.cuh. A CTA codes a tile of 4096 values; a warp
+// takes a few of its 32 blocks.
 //
 // Encoding: values are read once, 16 bytes a lane; every block is decided and turned into words; the blocks' lengths
 // give the offsets of the tile's parts; its payload is put together in shared memory. There it waits until the CTA has

@@ -106,14 +106,15 @@ wheel-here: $(PLUGIN) .env/made
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,doors plugin preload program vol)
+	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs doors plugin preload program vol)
 	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
+	@cp -r codecs/Cargo.toml codecs/src $(STAGE)/source/rust/codecs/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
 	@cp -r doors/Cargo.toml doors/src $(STAGE)/source/rust/doors/
 	@for door in preload vol; do \
 	    cp -r $$door/Cargo.toml $$door/build.rs $$door/src $(STAGE)/source/rust/$$door/; done
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["doors", "plugin", "preload", "program", "vol"]/' Cargo.toml \
+	@sed -e 's/^members = .*/members = ["codecs", "doors", "plugin", "preload", "program", "vol"]/' Cargo.toml \
 	    >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \

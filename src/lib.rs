@@ -25,62 +25,41 @@
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
-// Without files there are no whole arrays, and what serves them alone is unused.
-#![cfg_attr(not(any(unix, windows)), allow(dead_code))]
 
 #[cfg(any(unix, windows))]
 pub mod array;
-mod bound;
-mod checksum;
-pub mod codec;
-mod codec_id;
-#[cfg(not(feature = "testing"))]
-mod constants;
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub mod constants;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)]
 mod cuda;
 mod device;
 mod engine;
-mod error;
-pub mod frame;
 mod host;
-#[cfg(feature = "judge")]
-pub mod judge;
-mod memory;
-mod mode;
-mod parallel;
-mod params;
-mod part;
-mod scalar;
-mod simd;
-mod stage;
 #[cfg(all(feature = "cuda", feature = "testing"))]
 pub mod testing;
-mod text;
-mod tools;
 mod typed;
-pub mod words;
 
 /// What the plugin and the programs of this repository share with the library: no part of its interface.
 #[doc(hidden)]
 pub mod plugin {
     #[cfg(any(unix, windows))]
     pub use crate::array::{Checked, headers};
-    pub use crate::frame::{Head, peek};
     pub use crate::host::available::memory_available;
     #[cfg(any(unix, windows))]
     pub use crate::host::{elf, file};
-    pub use crate::host::{float_state, folders, log, settings};
-    pub use crate::tools::{lines, sentence};
+    pub use crate::host::{float_state, folders, log, settings, threads::threads};
+    pub use codecs::frame::{Head, peek};
+    pub use codecs::tools::{lines, sentence};
 }
 
-pub use codec_id::CodecId;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use codecs::constants;
+#[cfg(feature = "judge")]
+pub use codecs::judge;
+pub use codecs::{
+    Bound, Class, Codec, CodecId, DecodeJob, Dtype, EncodeJob, Error, Extents, Mode, ModeFacts, Params, Request,
+    Result, Values, codec, frame, words,
+};
 pub use device::{GpuCode, GpuDevice, GpuFrom, GpuVersion};
-pub use engine::{DecodeJob, EncodeJob, Engine};
-pub use error::{Error, Result};
-pub use mode::{Bound, Mode, ModeFacts, Values};
-pub use params::{Class, Codec, Dtype, Extents, Params, Request};
+pub use engine::Engine;
 pub use typed::{Element, decode, decode_into, encode};

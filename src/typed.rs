@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arrays of numbers to frames and back: the whole library in three functions.
 
-use crate::codec::chunk::{foreign, swap};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
-use crate::frame;
-use crate::memory;
-use crate::params::{Class, Dtype, Params, Request};
 use bytemuck::{cast_slice, cast_slice_mut};
+use codecs::codec::chunk::{foreign, swap};
+use codecs::error::{Error, Result};
+use codecs::frame;
+use codecs::memory;
+use codecs::params::{Class, Dtype, Params, Request};
 use std::borrow::Cow;
 
 /// A number that arrays may consist of. Bounds are for `f32` and `f64`; integers come back bit for bit under any.
@@ -100,7 +100,7 @@ pub fn decode_into<T: Element>(frame: &[u8], values: &mut [T]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Bound, Codec};
+    use codecs::params::{Bound, Codec};
 
     #[test]
     fn arrays_of_every_type_come_back() {

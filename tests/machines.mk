@@ -11,6 +11,7 @@ BIG     := s390x-unknown-linux-gnu
 NIGHTLY ?= nightly
 # The library alone: no kernels, no command line.
 PLAIN   := -p h5z-gpu --no-default-features
+UNITS   := -p h5z-gpu-codecs -p h5z-gpu --no-default-features --lib
 VECTORS := --test promises -- conformance:: refused::
 ON_BIG  := H5Z_GPU_CUDA=off CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc \
     CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu"
@@ -24,15 +25,14 @@ big-endian: rust
 	@tests/need.sh qemu-s390x=qemu-user s390x-linux-gnu-gcc=gcc-s390x-linux-gnu \
 	    /usr/s390x-linux-gnu/include/stdio.h=libc6-dev-s390x-cross
 	@rustup --quiet target add $(BIG)
-	@$(ON_BIG) $(CARGO) test --target $(BIG) $(PLAIN) --lib -- $(SLOW)
+	@$(ON_BIG) $(CARGO) test --target $(BIG) $(UNITS) -- $(SLOW)
 	@$(ON_BIG) $(CARGO) test --target $(BIG) $(PLAIN) $(VECTORS) rules::
 
 miri: rust
 	@tests/need.sh s390x-linux-gnu-gcc=gcc-s390x-linux-gnu /usr/s390x-linux-gnu/include/stdio.h=libc6-dev-s390x-cross
 	@rustup --quiet component add --toolchain $(NIGHTLY) miri rust-src
 	@$(ON_BIG) MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test \
-	    --target-dir target/miri --target $(BIG) $(PLAIN) \
-	    --lib -- $(SMALL)
+	    --target-dir target/miri --target $(BIG) $(UNITS) -- $(SMALL)
 
 # Wine's folder is made anew by each Wine; Debian 12's lacks a library that every program of Rust's asks for.
 WINDOWS := x86_64-pc-windows-gnu
@@ -43,14 +43,14 @@ wine: rust
 	@mkdir -p target && WINEPREFIX=$(PREFIX_OF_WINE) WINEDEBUG=-all wine wineboot -i >/dev/null 2>&1
 	@x86_64-w64-mingw32-gcc -shared -O2 -s -o $(PREFIX_OF_WINE)/drive_c/windows/system32/bcryptprimitives.dll \
 	    tests/wine/bcryptprimitives.c -ladvapi32
-	@for what in "--lib" "$(VECTORS)"; do \
+	@for what in "$(UNITS)" "$(PLAIN) $(VECTORS)"; do \
 	    H5Z_GPU_CUDA=off WINEPREFIX=$(PREFIX_OF_WINE) WINEDEBUG=-all CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine \
-	    $(CARGO) test --target $(WINDOWS) $(PLAIN) --features testing,judge $$what || exit 1; done
+	    $(CARGO) test --target $(WINDOWS) --features h5z-gpu/testing,h5z-gpu/judge $$what || exit 1; done
 
 # Zig brings what to link with; Debian has musl itself, which runs what was linked. packaging/wheel.mk names the target.
 musl: rust .env/zig
 	@tests/need.sh /lib/ld-musl-x86_64.so.1=musl
 	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] || rustup --quiet target add $(MUSL)
-	@for what in "--lib" "$(VECTORS)"; do \
-	    PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild test --target $(MUSL) $(PLAIN) \
-	    --features testing,judge $$what || exit 1; done
+	@for what in "$(UNITS)" "$(PLAIN) $(VECTORS)"; do \
+	    PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild test --target $(MUSL) \
+	    --features h5z-gpu/testing,h5z-gpu/judge $$what || exit 1; done

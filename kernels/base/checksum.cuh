@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A frame's checksum, the twin of src/checksum.rs: a sum over all words but its own, each under a key of its place,
-// FORMAT.md §4.2. Terms may be added in any order, so every thread sums what it moves. A CTA's warps bring their sums
-// together in shared memory, and each CTA adds to its chunk's once.
+// A frame's checksum, the twin of codecs/src/checksum.rs: a sum over all words but its own, each under a key of its
+// place, FORMAT.md §4.2. Terms may be added in any order, so every thread sums what it moves. A CTA's warps bring their
+// sums together in shared memory, and each CTA adds to its chunk's once.
 #pragma once
 #include "../prim/warp.cuh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Integers as f64, and back: the codec lorenzo keeps integers so (src/FORMAT.md §5). A CTA takes as large a part of a
-// chunk as it has tiles; what it reads and writes is in the chunk's order.
+// Integers as f64, and back: the codec lorenzo keeps integers so (codecs/src/FORMAT.md §5). A CTA takes as large a part
+// of a chunk as it has tiles; what it reads and writes is in the chunk's order.
 #pragma once
 #include "frame.cuh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// `interpolate`: the tiles that `plan` has marked, again: src/codec/lorenzo/FORMAT.md §4.4 and §8.
+// `interpolate`: the tiles that `plan` has marked, again: codecs/src/codec/lorenzo/FORMAT.md §4.4 and §8.
 //
 // points.cuh makes points and residuals of a tile. Then it is asked whether the points hold: each must keep the bound
 // of its value in exact arithmetic, and not give the fill value. For most points this follows from how they were found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Whether interpolation may pay, and along which axes: src/codec/lorenzo/FORMAT.md §8.
+// Whether interpolation may pay, and along which axes: codecs/src/codec/lorenzo/FORMAT.md §8.
 //
 // A sample of at most 128 points stands for the tile: points of the finest level's class that is new along all axes,
 // predicted along each axis from values, not from what a reader has. For each set of axes the logarithms of the mean's

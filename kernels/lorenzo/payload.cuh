@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A tile's payload to residuals in shared memory: src/codec/lorenzo/FORMAT.md §3.4 and §4.2.
+// A tile's payload to residuals in shared memory: codecs/src/codec/lorenzo/FORMAT.md §3.4 and §4.2.
 //
 // One CTA decodes one tile. The payload comes in whole words, summed on the way. `part` checks every length before it
 // is used. Residuals of fixed width are found each by itself; those of a stream by many threads at once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Predictor selection: src/codec/lorenzo/FORMAT.md §8 (axes); on the CPU src/codec/lorenzo/select.rs.
+// Predictor selection: codecs/src/codec/lorenzo/FORMAT.md §8 (axes); on the CPU codecs/src/codec/lorenzo/select.rs.
 //
 // Some rows of a tile, about a quarter, stand for all. For each of up to six sets of axes their Lorenzo residuals are
 // counted by length, and where zero and not zero meet; estimate.cuh makes a cost of these counts, and the first set

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The steps on one cube of ndzip, 4096 words, and back: one CTA. The twin of src/codec/ndzip/cube.rs; FORMAT.md §4
-// there. After F. Knorr, P. Thoman, T. Fahringer: "ndzip", DCC '21, doi:10.1109/DCC50243.2021.00018, and "ndzip-gpu",
-// SC '21, doi:10.1145/3458817.3476224, sections 3 and 4.
+// The steps on one cube of ndzip, 4096 words, and back: one CTA. The twin of codecs/src/codec/ndzip/cube.rs; FORMAT.md
+// §4 there. After F. Knorr, P. Thoman, T. Fahringer: "ndzip", DCC '21, doi:10.1109/DCC50243.2021.00018, and
+// "ndzip-gpu", SC '21, doi:10.1145/3458817.3476224, sections 3 and 4.
 //
 // Words are differenced along every axis (integer Lorenzo transform) and become sign and magnitude. A column, 32 words
 // or 64, is turned: plane p has bit p of each. A head says which planes of its column are not zero; those are stored,

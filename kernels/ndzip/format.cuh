@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The bytes of ndzip, the twin of src/codec/ndzip/format.rs: the shape of a CTA's cube, the grid, where cubes and
-// border values are.
+// The bytes of ndzip, the twin of codecs/src/codec/ndzip/format.rs: the shape of a CTA's cube, the grid, where cubes
+// and border values are.
 #pragma once
 #include "../base/scalar.cuh"
 

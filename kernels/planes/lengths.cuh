@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Residuals of classes 1 and 2 as classes of lengths and the bits below them: FORMAT.md §3.3, §8.2. What it is for and
-// how it was chosen tells src/codec/planes/lengths.rs.
+// how it was chosen tells codecs/src/codec/planes/lengths.rs.
 //
 //   cheapest_of   counts of lengths are summed up; lane k tries L = k and sorts its counts in registers; the least cost
 //                 wins

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Symbol counts → canonical codebook with codewords of limited length: src/codec/lorenzo/FORMAT.md §8, on the CPU
-// src/stage/codebook.rs. One CTA.
+// Symbol counts → canonical codebook with codewords of limited length: codecs/src/codec/lorenzo/FORMAT.md §8, on the
+// CPU codecs/src/stage/codebook.rs. One CTA.
 //
 // Package-merge (Larmore & Hirschberg, J. ACM 37(3), 1990): a level's entries are the symbols and the pairs of
 // neighbours of the level before, merged by weight; among equal weights symbols come first. After as many levels as a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How many bits residuals will take, from a few counts: src/codec/lorenzo/FORMAT.md §8, on the CPU
-// src/stage/estimate.rs.
+// How many bits residuals will take, from a few counts: codecs/src/codec/lorenzo/FORMAT.md §8, on the CPU
+// codecs/src/stage/estimate.rs.
 //
 // Residuals that are not zero are counted by the bits of their zigzag values: these classes' entropy, and the lower
 // bits behind it, are the price of non-zeros. Where zero and not zero meet is counted too: a first-order chain of the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A stream of codewords → residuals, by many threads: src/codec/lorenzo/FORMAT.md §3.2, §3.4 and §4.2.
+// A stream of codewords → residuals, by many threads: codecs/src/codec/lorenzo/FORMAT.md §3.2, §3.4 and §4.2.
 //
 // A codebook becomes decode tables, looked into with the next 11 bits of the stream. `single` tells the first codeword.
 // `several` tells up to two residuals that are not zero and the zeros around them (`Dense`) or, for short streams, one

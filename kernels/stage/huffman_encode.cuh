@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Residuals → symbols → a stream of codewords: src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
-// src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047), with a
-// codeword for each run of zeros, joined with a residual of -1 or 1 behind it where that pays.
+// Residuals → symbols → a stream of codewords: codecs/src/codec/lorenzo/FORMAT.md §3.2 and §3.4, on the CPU
+// codecs/src/stage/huffman/encode.rs. After cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047),
+// with a codeword for each run of zeros, joined with a residual of -1 or 1 behind it where that pays.
 //
 // A thread has 32 residuals in a row, zigzag values of one byte each. Bytes from `FAR` on stand for symbols, whose
 // values lie in a second array: so a byte always tells how long its code is. Threads count bytes and runs of zeros, of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Integer Lorenzo prediction of one tile, as in cuSZ+ (Tian et al., CLUSTER 2021, doi:10.1109/Cluster48925.2021.00047):
-// src/codec/lorenzo/FORMAT.md §4.3; on the CPU src/stage/lorenzo.rs.
+// codecs/src/codec/lorenzo/FORMAT.md §4.3; on the CPU codecs/src/stage/lorenzo.rs.
 //
 // A writer takes differences of quanta along some of three axes, one after the other; what is outside the tile is 0. As
 // sums of up to eight neighbours these need no order: `difference4` finds four in a row, `difference` one. A reader

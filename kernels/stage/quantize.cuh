@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Values → quanta under a bound: src/codec/lorenzo/FORMAT.md §5 and §8, on the CPU src/stage/quantize.rs.
+// Values → quanta under a bound: codecs/src/codec/lorenzo/FORMAT.md §5 and §8, on the CPU codecs/src/stage/quantize.rs.
 //
 // A quantum is the nearest multiple of a step to the value (`Linear`), or, for bounds relative to each value, to the
 // bits of its magnitude (`Log`). The value that a decoder will find is computed with the decoder's own arithmetic and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The symbols of a stream: src/codec/lorenzo/FORMAT.md §3.2, on the CPU src/stage/symbols.rs.
+// The symbols of a stream: codecs/src/codec/lorenzo/FORMAT.md §3.2, on the CPU codecs/src/stage/symbols.rs.
 #pragma once
 #include "../prim/warp.cuh"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tiles of szx from bytes, the twin of src/codec/szx/decode.rs; FORMAT.md §4 and §7 there, SZx's paper in encode.cuh.
+// Tiles of szx from bytes, the twin of codecs/src/codec/szx/decode.rs; FORMAT.md §4 and §7 there, SZx's paper in
+// encode.cuh.
 //
 // `layout` checks a tile's kinds, bitmaps and codes, from which every length follows, before anything is read by them.
 // `take` reads a block, one warp: the bytes that codes say are there, rank after rank; a prefix exclusive or over the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Blocks of szx into bytes, the twin of src/codec/szx/encode.rs; FORMAT.md §8.1 there. After SZx: X. Yu, S. Di, K. Zhao
-// et al., "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22, doi:10.1145/3502181.3531473,
-// Algorithm 1.
+// Blocks of szx into bytes, the twin of codecs/src/codec/szx/encode.rs; FORMAT.md §8.1 there. After SZx: X. Yu, S. Di,
+// K. Zhao et al., "Ultrafast Error-Bounded Lossy Compression for Scientific Datasets", HPDC '22,
+// doi:10.1145/3502181.3531473, Algorithm 1.
 //
 // A block is 128 values on one warp: lane l holds values 4l to 4l + 3.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// szx as fields, the twin of src/codec/szx/format.rs: kinds of blocks, what a bound means to a value, where a tile's
-// parts lie.
+// szx as fields, the twin of codecs/src/codec/szx/format.rs: kinds of blocks, what a bound means to a value, where a
+// tile's parts lie.
 #pragma once
 #include "../prim/warp.cuh"
 

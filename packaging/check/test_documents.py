@@ -10,10 +10,10 @@ def test_the_citation_is_valid():
     assert "h5z-gpu" in tool("cffconvert", "-f", "bibtex", "-i", ROOT / "CITATION.cff")
 
 
-def test_cargo_would_publish_the_crate():
-    """The crate, with its kernels, is built from what would be sent, and not sent."""
-    said = run("cargo", "publish", "--dry-run", "--allow-dirty", "-p", "h5z-gpu", "--config", "profile.dev.opt-level=0",
-               H5Z_GPU_CUDA="require")
+def test_cargo_would_publish_the_crates():
+    """The library, with its kernels, is built from what would be sent, and not sent."""
+    said = run("cargo", "publish", "--dry-run", "--allow-dirty", "-p", "h5z-gpu-codecs", "-p", "h5z-gpu",
+               "--config", "profile.dev.opt-level=0", H5Z_GPU_CUDA="require")
     assert "aborting upload due to dry run" in said
 
 

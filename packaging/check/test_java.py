@@ -80,7 +80,7 @@ def test_java_and_the_plugin_judge_damaged_frames_alike(jar, tmp_path):
 
 def contents():
     """What zstd finds easy, hard, repeated and mixed, of lengths at and beside the ends of its blocks."""
-    r, text = np.random.default_rng(3), (ROOT / "src/FORMAT.md").read_bytes()
+    r, text = np.random.default_rng(3), (ROOT / "codecs/src/FORMAT.md").read_bytes()
     for n in (1, 2, 7, 64, 255, 256, 257, 1000, 4097, 65535, 131072, 131073, 300000):
         yield bytes(n)
         yield r.integers(0, 256, n, dtype="u1").tobytes()

@@ -98,7 +98,8 @@ pub unsafe extern "C" fn h5z_gpu_judge(
         };
         // SAFETY: this function's promise.
         let out = unsafe { slice_mut(verdict, 1)? };
-        let found = judge(bound(mode, value)?, dtype, fill, pair, each, usize::try_from(threads).unwrap_or(0))?;
+        let threads = usize::try_from(threads).ok().filter(|n| *n > 0).unwrap_or_else(h5z_gpu::plugin::threads);
+        let found = judge(bound(mode, value)?, dtype, fill, pair, each, threads)?;
         out[0] = found.into();
         Ok(i64::from(found.held()))
     })

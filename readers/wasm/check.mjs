@@ -75,7 +75,7 @@ for (let k = 0; k < 4000; k++) {
 }
 const noticed = passed - decoded - refused;
 
-/** Puts a frame's checksum right: src/FORMAT.md §4.2. */
+/** Puts a frame's checksum right: codecs/src/FORMAT.md §4.2. */
 function seal(frame) {
   const view = new DataView(frame.buffer);
   const words = Math.ceil(frame.length / 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An array of any strides, in host memory or a device's, and boxes of the former copied out and in.
 
-use crate::error::{Error, Result};
+use codecs::error::{Error, Result};
 use std::ops::Range;
 
 /// A device that an array is on.

@@ -4,11 +4,12 @@
 use super::boxes::{Array, Overlap};
 use super::frames::{Frames, Unpack, fits, read_frame, stored_len};
 use super::sharing::{Coder, Sharing};
-use crate::engine::{DecodeJob, Engine};
-use crate::error::{Error, Result};
-use crate::frame::Frame;
+use crate::engine::Engine;
 use crate::host::file;
-use crate::{checksum, memory, parallel};
+use codecs::DecodeJob;
+use codecs::error::{Error, Result};
+use codecs::frame::Frame;
+use codecs::{checksum, memory, parallel};
 use std::sync::Mutex;
 
 /// A chunk of which less than this is wanted is decoded by the CPU, which decodes tiles that are wanted, not by the

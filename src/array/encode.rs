@@ -3,10 +3,10 @@
 
 use super::boxes::Array;
 use super::sharing::{Coder, Sharing};
-use crate::engine::EncodeJob;
-use crate::error::{Error, Result};
-use crate::params::Params;
-use crate::{memory, parallel};
+use codecs::EncodeJob;
+use codecs::error::{Error, Result};
+use codecs::params::Params;
+use codecs::{memory, parallel};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;

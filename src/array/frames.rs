@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames that are to be decoded, in memory or in a file.
 
-use crate::error::{Error, Result};
-use crate::frame::{self, STORED_HEADER};
 use crate::host::file::{self, Descriptor};
+use codecs::error::{Error, Result};
+use codecs::frame::{self, STORED_HEADER};
 
 /// Where frames are.
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,10 @@
 //! What the frames of a file say of themselves, without decoding them.
 
 use crate::engine::Engine;
-use crate::error::{Error, Result};
-use crate::frame::{self, Frame, Head, STORED_HEADER};
 use crate::host::file::{self, Descriptor};
-use crate::{memory, parallel};
+use codecs::error::{Error, Result};
+use codecs::frame::{self, Frame, Head, STORED_HEADER};
+use codecs::{memory, parallel};
 
 /// How far frames are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,10 +37,10 @@ pub use frames::Unpack;
 #[doc(hidden)]
 pub use headers::{Checked, headers};
 
-use crate::error::{Error, Result};
-use crate::memory;
-use crate::params::{Dtype, Params};
 use boxes::raw_len;
+use codecs::error::{Error, Result};
+use codecs::memory;
+use codecs::params::{Dtype, Params};
 use sharing::Sharing;
 
 /// Frames of an array's chunks, on their way.

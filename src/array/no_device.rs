@@ -3,8 +3,8 @@
 
 use super::boxes::Array;
 use super::frames::Frames;
-use crate::error::{Error, Result};
-use crate::params::{Dtype, Params};
+use codecs::error::{Error, Result};
+use codecs::params::{Dtype, Params};
 
 fn refused<T>() -> Result<T> {
     Err(Error::params("an array on a device", "this build has no GPU code (feature `cuda`): copy it to host memory"))

@@ -2,12 +2,13 @@
 //! The value range of a whole array, for bounds relative to it.
 
 use super::boxes::Array;
-use crate::bound;
-use crate::codec::chunk::values;
-use crate::error::Result;
-use crate::params::Dtype;
-use crate::scalar::Scalar;
-use crate::{memory, parallel};
+use crate::host::threads;
+use codecs::bound;
+use codecs::codec::chunk::values;
+use codecs::error::Result;
+use codecs::params::Dtype;
+use codecs::scalar::Scalar;
+use codecs::{memory, parallel};
 
 /// See [`super::range`], whose arguments were checked.
 pub(super) fn range(
@@ -18,7 +19,7 @@ pub(super) fn range(
     fill: Option<u64>,
     threads: usize,
 ) -> Result<Option<(f64, f64)>> {
-    let threads = if threads > 0 { threads } else { parallel::cores() };
+    let threads = if threads > 0 { threads } else { threads::cores() };
     let of = |origin: &[i64]| match dtype.size {
         4 => of_box::<f32>(array, dtype, chunk, origin, fill),
         _ => of_box::<f64>(array, dtype, chunk, origin, fill),

@@ -2,7 +2,8 @@
 //! How work on an array's chunks is shared out between threads and the GPU.
 
 use crate::engine::Engine;
-use crate::params::{Codec, Params};
+use crate::host::threads;
+use codecs::params::{Codec, Params};
 
 /// Raw bytes of a batch for the GPU: enough to fill it, so little that batches overlap.
 const GPU_BATCH: usize = 32 << 20;
@@ -100,5 +101,5 @@ impl Sharing {
 
 /// CPU threads: `threads`, or if 0 as many as the process may use.
 fn cores(threads: usize) -> usize {
-    if threads > 0 { threads } else { crate::parallel::cores() }
+    if threads > 0 { threads } else { threads::cores() }
 }

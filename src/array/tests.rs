@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::engine::Engine;
-use crate::params::{Bound, Dtype, Params};
+use codecs::params::{Bound, Dtype, Params};
 
 /// A dense array of f32 in which each value differs, and the same values with strides of every kind.
 struct Case {
@@ -227,7 +227,7 @@ fn in_memory(v: &mut [f32], shape: &[u64]) -> Array {
 impl Stored {
     fn new(codec: &'static str, shape: &'static [u64], chunk: &'static [u64]) -> Stored {
         let bound = if codec == "ndzip" { "mode=lossless" } else { "mode=abs,bound=1e-4" };
-        let request: crate::params::Request = format!("{bound},codec={codec}").parse().unwrap();
+        let request: codecs::params::Request = format!("{bound},codec={codec}").parse().unwrap();
         let mut all: Vec<f32> = (0..shape.iter().product::<u64>()).map(|i| (i as f32 * 0.001).sin()).collect();
         let mut origins: Vec<Vec<i64>> = vec![vec![]];
         for (&d, &c) in shape.iter().zip(chunk) {

@@ -4,7 +4,7 @@
 use super::driver::Failure;
 use super::later::UserStream;
 use super::stream::Pinned;
-use crate::memory;
+use codecs::memory;
 use cudarc::driver::{result, sys};
 use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU, as a guest in somebody else's process. The only unsafe code of the library; knows nothing of codecs.
+//! The GPU, as a guest in somebody else's process. Knows nothing of codecs.
 //!
 //! The host may use the same driver (torch, cupy), may fork, may unload us. So: the driver is probed, never linked; the
 //! device's primary context is shared and never released; the thread's current context is put back after every call; a

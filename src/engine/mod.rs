@@ -2,45 +2,34 @@
 //! The engine: one per process, made on first use, never torn down. Takes batches of chunks.
 //!
 //! ```text
-//! encode_batch   settle.rs         order of axes, codec and bound of each chunk whose request leaves them open
-//!                gpu/encode.rs     groups of one codec and element size, where they are worth the GPU
-//!                codec::encode     on CPU threads: what the GPU did not take, or failed at
-//!                codec::store      chunks that their codec does not make smaller
-//! decode_batch   gpu/decode.rs     frames in groups; a verdict for each
-//!                codec::decode     on CPU threads: all others, and frames without a good verdict, to name the fault
+//! encode_batch   Cpu::settle          order of axes, codec and bound of each chunk whose request leaves them open
+//!                gpu/encode.rs        groups of one codec and element size, where they are worth the GPU
+//!                Cpu::encode_settled  on CPU threads: what the GPU did not take, or failed at
+//! decode_batch   gpu/decode.rs        frames in groups; a verdict for each
+//!                Cpu::decode_others   on CPU threads: all others, and frames without a good verdict, to name the fault
 //! ```
 
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
-mod job;
-mod settle;
 
-use crate::bound::Used;
-use crate::codec;
-use crate::codec::chunk::Chunk;
-use crate::codec::kept::Kept;
 use crate::device::{GpuCode, GpuDevice, GpuFrom};
-use crate::error::{Error, Result};
-use crate::frame::{self, Frame};
-use crate::host::{float_state, log, settings};
-use crate::params::{Extents, Params};
-use crate::part::Part;
-use crate::{memory, parallel};
+use crate::host::{float_state, log, settings, threads};
+use codecs::error::Result;
+use codecs::frame::{self, Frame};
+use codecs::params::Params;
+use codecs::{Cpu, DecodeJob, EncodeJob, Settled, codec};
+#[cfg(feature = "cuda")]
+use codecs::{parallel, restore_order};
 #[cfg(feature = "cuda")]
 use gpu::{MinBytes, Share};
-pub use job::{DecodeJob, EncodeJob};
-use settle::Settled;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "cuda")]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Encodes and decodes batches of chunks. Get it from [`Engine::global`].
 #[derive(Debug)]
 pub struct Engine {
-    threads: usize,
-    /// Raw bytes that one more thread must have to do.
-    per_thread: usize,
+    cpu: Cpu,
     /// What goes to which GPU; `None`: the CPU does all.
     #[cfg(feature = "cuda")]
     gpu: Option<Share>,
@@ -66,8 +55,7 @@ impl Engine {
         ENGINE.get_or_init(|| {
             settings::faults().for_each(|text| log::warn(&text));
             Engine {
-                threads: parallel::threads(),
-                per_thread: PER_THREAD,
+                cpu: Cpu::new(threads::threads(), PER_THREAD, log::warn),
                 #[cfg(feature = "cuda")]
                 gpu: Some(Share::of_process(
                     settings::get("H5Z_GPU_MIN_BYTES")
@@ -105,8 +93,7 @@ impl Engine {
     /// An engine that uses `threads` CPU threads and no GPU. Bytes do not depend on it.
     pub fn with_threads(threads: usize) -> Engine {
         Engine {
-            threads: threads.max(1),
-            per_thread: 1,
+            cpu: Cpu::new(threads, 1, log::warn),
             #[cfg(feature = "cuda")]
             gpu: None,
         }
@@ -170,12 +157,9 @@ impl Engine {
     /// What of each codec a GPU takes. Empty in a build without GPU code.
     pub fn gpu_from() -> Vec<GpuFrom> {
         #[cfg(feature = "cuda")]
-        return codec::CODECS
+        return gpu::plans::PLANS
             .iter()
-            .filter_map(|codec| {
-                let gpu = codec.gpu?;
-                Some(GpuFrom { codec: codec.id.to_string(), encode: gpu.encode_from, decode: gpu.decode_from })
-            })
+            .map(|(id, gpu)| GpuFrom { codec: id.to_string(), encode: gpu.encode_from, decode: gpu.decode_from })
             .collect();
         #[cfg(not(feature = "cuda"))]
         Vec::new()
@@ -185,7 +169,7 @@ impl Engine {
     #[cfg(feature = "testing")]
     pub fn encode_on_device(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         float_state::with_default(|| {
-            let settled = self.settle_all(jobs);
+            let settled = self.cpu.settle(jobs);
             let done = self.try_to_encode_settled(&settled, jobs, out);
             done.iter().zip(&settled).zip(out).map(|((done, settled), out)| *done && settled.is_held(out)).collect()
         })
@@ -195,7 +179,7 @@ impl Engine {
     fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(share) = self.gpu {
-            return gpu::encode(jobs, out, share, self.threads);
+            return gpu::encode(jobs, out, share, self.threads());
         }
         let _ = out;
         vec![false; jobs.len()]
@@ -224,17 +208,6 @@ impl Engine {
         done
     }
 
-    /// What each job's request and order leave open, settled; as it is where there is no memory for that.
-    fn settle_all(&self, jobs: &[EncodeJob<'_>]) -> Vec<Settled> {
-        let threads = self.threads_for(jobs.iter().map(|job| job.raw.len()).sum());
-        let inner = threads.div_ceil(jobs.len().max(1));
-        parallel::map(jobs.len(), threads, |i| {
-            let settle = || with_fewer(inner, |threads| Settled::new(&jobs[i], threads));
-            let settled = catch_unwind(AssertUnwindSafe(settle)).ok().and_then(Result::ok);
-            settled.unwrap_or_else(|| Settled::unsettled(&jobs[i]))
-        })
-    }
-
     /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.
     #[cfg(feature = "testing")]
     pub fn decode_on_device(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
@@ -244,11 +217,11 @@ impl Engine {
     fn try_to_decode(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(share) = self.gpu {
-            let done = gpu::decode(jobs, share, self.threads);
-            let inner = self.threads.div_ceil(jobs.len().max(1));
+            let done = gpu::decode(jobs, share, self.threads());
+            let inner = self.threads().div_ceil(jobs.len().max(1));
             let jobs = jobs.iter_mut().zip(done).collect();
-            let restore = |_, (job, done)| done && settle::restore(job, inner).is_ok();
-            return parallel::map_mut(jobs, self.threads, restore);
+            let restore = |_, (job, done)| done && restore_order(job, inner).is_ok();
+            return parallel::map_mut(jobs, self.threads(), restore);
         }
         vec![false; jobs.len()]
     }
@@ -259,23 +232,9 @@ impl Engine {
     /// When the lengths differ.
     pub fn copy(&self, from: &[u8], to: &mut [u8]) {
         #[cfg(feature = "cuda")]
-        crate::cuda::copy(from, to, self.threads);
+        crate::cuda::copy(from, to, self.threads());
         #[cfg(not(feature = "cuda"))]
         to.copy_from_slice(from);
-    }
-
-    /// Threads for `bytes` raw bytes; one where there is no memory for more. A C library may end the process where a
-    /// thread that has begun finds none, and stacks of threads that have ended may keep what one thread would have
-    /// needed.
-    fn threads_for(&self, bytes: usize) -> usize {
-        /// A stack, and what a thread works with.
-        const THREAD_MEMORY: usize = 3 << 20;
-        /// Copies of a chunk that the hungriest codec holds at a time.
-        const COPIES: usize = 4;
-        let threads = self.threads.min((bytes / self.per_thread).max(1));
-        let needed = bytes.saturating_mul(COPIES).saturating_add(threads * THREAD_MEMORY);
-        // Asked for and given back: it is not touched, which takes a few microseconds.
-        if threads > 1 && std::hint::black_box(memory::with_capacity::<u8>(needed)).is_err() { 1 } else { threads }
     }
 
     /// Whether an array of `bytes` raw bytes may go to a GPU, which is started if that pays. Otherwise `threads`
@@ -299,7 +258,7 @@ impl Engine {
 
     /// CPU threads that a batch may use.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.cpu.threads()
     }
 
     /// Encodes every job's chunk into the buffer of the same index, replacing what was in it.
@@ -316,21 +275,9 @@ impl Engine {
 
     fn encode_all(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) {
         assert!(jobs.len() <= out.len(), "a buffer for every job");
-        let settled = self.settle_all(jobs);
+        let settled = self.cpu.settle(jobs);
         let done = self.try_to_encode_settled(&settled, jobs, out);
-        let slots = jobs.iter().zip(&settled).zip(out.iter_mut()).zip(done);
-        let slots: Vec<_> = slots.filter(|(((_, s), out), done)| !(*done && s.is_held(out))).collect();
-        let threads = self.threads_for(slots.iter().map(|(((job, _), _), _)| job.raw.len()).sum());
-        let inner = threads.div_ceil(slots.len().max(1));
-        parallel::map_mut(slots, threads, |_, (((job, settled), out), done)| {
-            if !done {
-                encode_one(&settled.job(job), settled.used, settled.kept, inner, out);
-            }
-            if !settled.is_held(out) {
-                let params = settled.in_its_own_order(job);
-                encode_one(&EncodeJob { params: &params, raw: job.raw }, None, settled.kept, inner, out);
-            }
-        });
+        self.cpu.encode_settled(&settled, jobs, done, out);
     }
 
     /// Encodes one chunk: a batch of one, empty where [`Engine::encode_batch`] leaves it so.
@@ -352,29 +299,16 @@ impl Engine {
 
     /// Decodes every job's frame; results in the order of the jobs. A damaged frame leaves the others alone.
     pub fn decode_batch(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
-        float_state::with_default(|| self.decode_all(jobs))
-    }
-
-    fn decode_all(&self, jobs: &mut [DecodeJob<'_>]) -> Vec<Result<()>> {
-        let done = self.try_to_decode(jobs);
-        let left = done.iter().filter(|d| !**d).count();
-        let threads =
-            self.threads_for(jobs.iter().zip(&done).filter(|(_, d)| !**d).map(|(job, _)| job.out.len()).sum());
-        let inner = threads.div_ceil(left.max(1));
-        let slots: Vec<_> = jobs.iter_mut().zip(done).collect();
-        parallel::map_mut(
-            slots,
-            threads,
-            |_, (job, done)| {
-                if done { Ok(()) } else { decode_one(job.frame, inner, job.out) }
-            },
-        )
+        float_state::with_default(|| {
+            let done = self.try_to_decode(jobs);
+            self.cpu.decode_others(jobs, done)
+        })
     }
 
     /// Decodes one frame into `out`: a batch of one.
     ///
     /// # Errors
-    /// See [`Error`]; `out` may hold anything then.
+    /// See [`crate::Error`]; `out` may hold anything then.
     pub fn decode_into(&self, frame: &[u8], out: &mut [u8]) -> Result<()> {
         self.decode_batch(&mut [DecodeJob { frame, out }]).remove(0)
     }
@@ -384,89 +318,24 @@ impl Engine {
     /// are touched.
     ///
     /// # Errors
-    /// See [`Error`]; `out` may hold anything then.
+    /// See [`crate::Error`]; `out` may hold anything then.
     pub(crate) fn decode_part(
         &self,
-        mut frame: Frame<'_>,
+        frame: Frame<'_>,
         dims: &[u64],
         wanted: &[Range<u64>],
         out: &mut [u8],
     ) -> Result<()> {
-        /// Bytes that a thread decodes while another one is started. For n bytes k threads take n / k and k times this
-        /// together, which is least where their number is the root of n over this.
-        const MEANWHILE: u64 = 32 << 10;
-        // Bytes of unknown shape have no parts.
-        if Extents::new(dims) == Some(frame.header.extents) {
-            frame.wanted = part(dims, wanted);
-        }
-        let (all, values) = (dims.iter().product::<u64>(), wanted.iter().map(|w| w.end - w.start).product::<u64>());
-        let bytes = out.len() as u64 / all.max(1) * values;
-        let threads = self.threads.min((bytes / MEANWHILE).isqrt() as usize).max(1);
-        float_state::with_default(|| with_fewer(threads, |threads| codec::decode(&frame, threads, out)))
+        float_state::with_default(|| self.cpu.decode_part(frame, dims, wanted, out))
     }
 
     /// Decodes one frame whose chunk has at most `limit` bytes.
     ///
     /// # Errors
-    /// `Params` when the chunk is longer, `NoMemory` when there is none for it; else see [`Error`].
+    /// `Params` when the chunk is longer, `NoMemory` when there is none for it; else see [`crate::Error`].
     pub fn decode(&self, frame: &[u8], limit: u64) -> Result<Vec<u8>> {
-        let len = frame::raw_len(frame)?;
-        if len > limit {
-            return Err(Error::params("limit", format!("{limit} bytes; the chunk has {len}")));
-        }
-        let mut out = memory::zeros(usize::try_from(len).unwrap_or(usize::MAX))?;
+        let mut out = frame::room_for(frame, limit)?;
         self.decode_into(frame, &mut out)?;
         Ok(out)
     }
-}
-
-/// Threads need memory of their own each: where there is too little for several, one may do.
-fn with_fewer<R>(threads: usize, mut run: impl FnMut(usize) -> Result<R>) -> Result<R> {
-    match run(threads) {
-        Err(Error::NoMemory { .. }) if threads > 1 => run(1),
-        done => done,
-    }
-}
-
-fn encode_one(job: &EncodeJob<'_>, used: Option<Used>, kept: Option<Kept>, threads: usize, out: &mut Vec<u8>) {
-    // A codec that panics has a bug; the user's data is not the place to find out.
-    let coded = catch_unwind(AssertUnwindSafe(|| {
-        with_fewer(threads, |threads| {
-            let chunk = Chunk { params: job.params, raw: job.raw, threads, used, kept };
-            codec::encode(&chunk, out)
-        })
-    }));
-    match coded {
-        Ok(Ok(true)) => return,
-        Ok(Ok(false)) => {}
-        Ok(Err(_)) => log::warn("there is hardly any memory left: chunks are stored as they are"),
-        Err(_) => log::warn("a codec failed while encoding; this chunk is stored raw. Please report it."),
-    }
-    if codec::store(job.params, job.raw, threads, out).is_err() {
-        *out = Vec::new();
-    }
-}
-
-fn decode_one(frame: &[u8], threads: usize, out: &mut [u8]) -> Result<()> {
-    with_fewer(threads, |threads| {
-        let frame = Frame::open(frame, threads)?;
-        match frame.header.raw_len {
-            n if n == out.len() as u64 => codec::decode(&frame, threads, out),
-            n => Err(Error::params("the caller's buffer", format!("{} bytes; the chunk has {n}", out.len()))),
-        }
-    })
-}
-
-/// What is wanted of a chunk, in its extents without those of one value. `None`: all.
-fn part(dims: &[u64], wanted: &[Range<u64>]) -> Option<Part> {
-    if dims.len() != wanted.len() {
-        return None;
-    }
-    let axes = dims.iter().zip(wanted).filter(|(d, _)| **d != 1);
-    let (dims, wanted): (Vec<u32>, Vec<Range<u32>>) = axes
-        .map(|(&d, w)| Some((u32::try_from(d).ok()?, u32::try_from(w.start).ok()?..u32::try_from(w.end).ok()?)))
-        .collect::<Option<Vec<_>>>()?
-        .into_iter()
-        .unzip();
-    Part::new(&dims, &wanted)
 }

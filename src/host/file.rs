@@ -4,7 +4,7 @@
 //! On Windows a number of an open file means something to one C library alone, and a process has several: there the
 //! system's handle is meant, which has 32 bits (`_get_osfhandle` tells it).
 
-use crate::error::{Error, Result};
+use codecs::error::{Error, Result};
 use std::io::IoSliceMut;
 
 /// What the system calls an open file by: on Windows the low half of its handle.

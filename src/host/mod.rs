@@ -13,3 +13,4 @@ pub mod float_state;
 pub mod folders;
 pub mod log;
 pub mod settings;
+pub mod threads;

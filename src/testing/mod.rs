@@ -6,15 +6,15 @@ pub mod stages;
 mod timing;
 pub mod values;
 
-pub use crate::constants;
 pub use crate::cuda::abi;
+pub use codecs::constants;
 pub use memory::DeviceMemory;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 
-use crate::codec::lorenzo;
-use crate::codec_id::CodecId;
 use crate::cuda;
-use crate::frame::Frame;
+use codecs::codec::lorenzo;
+use codecs::codec_id::CodecId;
+use codecs::frame::Frame;
 
 /// Architectures that the kernels are compiled for, and whether as PTX.
 pub fn architectures() -> Vec<(u32, bool)> {

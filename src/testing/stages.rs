@@ -4,15 +4,15 @@
 //! Numbers are little-endian bytes; `wide` says that they have 8 bytes and not 4. Every function is the one that the
 //! codecs use, not a copy of it.
 
-use crate::bound::{self, Used};
-use crate::codec::lorenzo;
-use crate::codec::ndzip::cube::{self, Cube, Word};
-use crate::codec::ndzip::format::Grid;
-use crate::codec::szx::steps;
-use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE, NDZIP_CUBE};
 use crate::cuda::{self, Buffer, Failure};
-use crate::scalar::{self, Bits, Scalar};
-use crate::stage::{codebook, estimate, interpolate, lorenzo as difference, tiles};
+use codecs::bound::{self, Used};
+use codecs::codec::lorenzo;
+use codecs::codec::ndzip::cube::{self, Cube, Word};
+use codecs::codec::ndzip::format::Grid;
+use codecs::codec::szx::steps;
+use codecs::constants::{LORENZO_SYMBOLS, LORENZO_TILE, NDZIP_CUBE};
+use codecs::scalar::{self, Bits, Scalar};
+use codecs::stage::{codebook, estimate, interpolate, lorenzo as difference, tiles};
 
 /// A word of what a kernel takes.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ pub fn sub_down(a: f64, b: f64) -> f64 {
 
 /// What bytes add to a frame's checksum, the first being byte 4 · `first` of the frame.
 pub fn checksum(bytes: &[u8], first: u64) -> u64 {
-    crate::checksum::sum(bytes, first)
+    codecs::checksum::sum(bytes, first)
 }
 
 /// Smallest and largest of the values that are finite and not `fill`.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times and results of kernels over data that is on the device already.
 
-use crate::codec::plan::{Launch, Numbers, per_tile};
 use crate::cuda::{self, Buffer, Device, Failure, Stream, Timer};
 use crate::engine::gpu::decode::{self, DecodeGroup};
 use crate::engine::gpu::encode::{self, EncodeGroup};
 use crate::engine::gpu::group::Step;
-use crate::engine::{DecodeJob, EncodeJob};
+use crate::engine::gpu::plan::{Launch, Numbers, per_tile};
+use codecs::{DecodeJob, EncodeJob};
 
 /// Launches before those that are timed.
 const WARM_UP: usize = 3;

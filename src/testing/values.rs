@@ -6,8 +6,8 @@ use crate::cuda::{self, ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::decode::{self, BEHIND, DecodeGroup};
 use crate::engine::gpu::encode::{self, EncodeGroup};
 use crate::engine::gpu::group::offsets;
-use crate::frame::{self, STORED_HEADER};
-use crate::params::Params;
+use codecs::frame::{self, STORED_HEADER};
+use codecs::params::Params;
 
 /// Where a chunk's values come from: the words of these names of `Piece` in kernels/testing/values/piece.cuh. What they
 /// mean for each kind says make.cuh.

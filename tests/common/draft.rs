@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames put together by hand, field by field as src/FORMAT.md §2 and §3 say: whole ones that no writer makes, and
-//! broken ones.
+//! Frames put together by hand, field by field as codecs/src/FORMAT.md §2 and §3 say: whole ones that no writer makes,
+//! and broken ones.
 
 use super::seal::{parts, seal};
 
-/// The type word of f32, f64 and i32 (src/FORMAT.md §2.1).
+/// The type word of f32, f64 and i32 (codecs/src/FORMAT.md §2.1).
 pub const F32: u32 = 0x1708_4041;
 pub const F64: u32 = 0x340B_4081;
 pub const I32: u32 = 0x0000_4040;

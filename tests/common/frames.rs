@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `lorenzo` made from src/codec/lorenzo/FORMAT.md §3 and random numbers: whole, but such as no writer
+//! Frames of `lorenzo` made from codecs/src/codec/lorenzo/FORMAT.md §3 and random numbers: whole, but such as no writer
 //! writes. Every reader must read them, and all must find the same values.
 
 use super::draft::{self, Draft};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a changed frame look whole again: stored length and checksum anew, written from src/FORMAT.md §2 and §4.
+//! Makes a changed frame look whole again: stored length and checksum anew, written from codecs/src/FORMAT.md §2 and
+//! §4.
 
 /// The checksum of FORMAT.md §4.2.
 pub fn checksum(frame: &[u8]) -> u64 {

@@ -4,6 +4,6 @@
 cd "$(dirname "$0")/../.." || exit 1
 {
     find kernels src/cuda -name '*.cu' -o -name '*.cuh' -o -path 'src/cuda/*.rs'
-    ls build.rs build/*.rs gpu.mk src/constants.rs src/engine/gpu/*.rs src/array/device/*.rs \
-        src/codec/plan.rs src/codec/*/launch.rs
+    ls build.rs build/*.rs gpu.mk codecs/src/constants.rs src/engine/gpu/*.rs src/engine/gpu/plans/*.rs \
+        src/array/device/*.rs
 } | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-64

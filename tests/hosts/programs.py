@@ -188,7 +188,7 @@ def filters(path, name):
 
 
 def listed(words):
-    """The fields of a stored list (src/words.rs) that tests look at: what was typed, HDF5's rank, the extents."""
+    """The fields of a stored list (codecs/src/words.rs) that tests look at: words typed, HDF5's rank, extents."""
     assert words[0] == 0xF1C0DE02 and words[1] & 0xFF == len(words) and words[-1] == 90000, words
     return words[9], words[3] >> 16 & 0xFF, list(words[11:-1])
 

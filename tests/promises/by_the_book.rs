@@ -27,13 +27,13 @@ const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
 const DOCUMENTS: [&str; 7] = [
-    include_str!("../../src/FORMAT.md"),
-    include_str!("../../src/codec/szx/FORMAT.md"),
-    include_str!("../../src/codec/lorenzo/FORMAT.md"),
-    include_str!("../../src/codec/ndzip/FORMAT.md"),
-    include_str!("../../src/codec/bytes/FORMAT.md"),
-    include_str!("../../src/codec/planes/FORMAT.md"),
-    include_str!("../../src/codec/scaled/FORMAT.md"),
+    include_str!("../../codecs/src/FORMAT.md"),
+    include_str!("../../codecs/src/codec/szx/FORMAT.md"),
+    include_str!("../../codecs/src/codec/lorenzo/FORMAT.md"),
+    include_str!("../../codecs/src/codec/ndzip/FORMAT.md"),
+    include_str!("../../codecs/src/codec/bytes/FORMAT.md"),
+    include_str!("../../codecs/src/codec/planes/FORMAT.md"),
+    include_str!("../../codecs/src/codec/scaled/FORMAT.md"),
 ];
 
 /// The blocks of a kind in a document's section 9, and for each the vector that was named last before it.

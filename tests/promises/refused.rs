@@ -49,13 +49,13 @@ fn files_are_those_of_the_list() {
 #[test]
 fn every_rule_of_the_documents_has_a_frame() {
     let documents = [
-        include_str!("../../src/FORMAT.md"),
-        include_str!("../../src/codec/bytes/FORMAT.md"),
-        include_str!("../../src/codec/szx/FORMAT.md"),
-        include_str!("../../src/codec/lorenzo/FORMAT.md"),
-        include_str!("../../src/codec/ndzip/FORMAT.md"),
-        include_str!("../../src/codec/planes/FORMAT.md"),
-        include_str!("../../src/codec/scaled/FORMAT.md"),
+        include_str!("../../codecs/src/FORMAT.md"),
+        include_str!("../../codecs/src/codec/bytes/FORMAT.md"),
+        include_str!("../../codecs/src/codec/szx/FORMAT.md"),
+        include_str!("../../codecs/src/codec/lorenzo/FORMAT.md"),
+        include_str!("../../codecs/src/codec/ndzip/FORMAT.md"),
+        include_str!("../../codecs/src/codec/planes/FORMAT.md"),
+        include_str!("../../codecs/src/codec/scaled/FORMAT.md"),
     ];
     let rules: Vec<&str> = documents
         .iter()

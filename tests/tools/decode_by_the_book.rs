@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A second decoder, written from the FORMAT.md files in their own order: src/FORMAT.md, then those of `bytes`, `szx`,
+//! A second decoder, written from the FORMAT.md files in their own order: codecs/src/FORMAT.md, then those of `bytes`,
+//! `szx`,
 //! `ndzip`, `lorenzo`, `planes` and `scaled`. Slow and plain, it uses nothing of the crate: where it would have to look
 //! into the code, a document is incomplete. Only the standard library is used, but for the zstd frames inside `bytes`.
 //!
@@ -45,7 +46,7 @@ fn need(fine: bool, why: &str) -> Result<(), Refusal> {
     if fine { Ok(()) } else { Err(why.into()) }
 }
 
-// ---- src/FORMAT.md ----
+// ---- codecs/src/FORMAT.md ----
 
 /// §2, §3.1 and §4.1. `expected` is what the caller is ready to receive (§7).
 fn open(bytes: &[u8], expected: usize) -> Result<Frame<'_>, Refusal> {
@@ -154,7 +155,7 @@ fn elements(f: &Frame<'_>) -> Result<usize, Refusal> {
     Ok(n)
 }
 
-// ---- src/codec/bytes/FORMAT.md ----
+// ---- codecs/src/codec/bytes/FORMAT.md ----
 
 fn shuffled(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     // §2, §3.
@@ -216,7 +217,7 @@ fn bits_back(b: &[u8], stride: usize) -> Vec<u8> {
     raw
 }
 
-// ---- src/codec/szx/FORMAT.md ----
+// ---- codecs/src/codec/szx/FORMAT.md ----
 
 /// Takes `n` bytes off the front.
 fn take<'a>(rest: &mut &'a [u8], n: usize) -> Result<&'a [u8], Refusal> {
@@ -381,7 +382,7 @@ fn value(f: &Frame<'_>, base: u64, q: usize, t: u64) -> u64 {
     }
 }
 
-// ---- src/codec/ndzip/FORMAT.md ----
+// ---- codecs/src/codec/ndzip/FORMAT.md ----
 
 fn ndzip(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     // §2.

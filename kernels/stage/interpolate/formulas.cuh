@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Interpolation of a tile's lattice, after SZ3 (Zhao et al., ICDE 2021, doi:10.1109/ICDE51399.2021.00145), on integers:
-// src/codec/lorenzo/FORMAT.md §4.4; on the CPU src/stage/interpolate.
+// codecs/src/codec/lorenzo/FORMAT.md §4.4; on the CPU codecs/src/stage/interpolate.
 //
 // Level l of an axis has the places 0, 2^l, 2 · 2^l … and always the last one. Half of them, the coarse ones, are level
 // l + 1; the others are new. All axes halve together, until a single point is left. The new points of a level fall into

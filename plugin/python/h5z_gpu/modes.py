@@ -14,7 +14,7 @@ from .library import checked, lib
 
 
 class Mode(NamedTuple):
-    """A row of src/mode.rs."""
+    """A row of codecs/src/mode.rs."""
 
     number: int
     """Its number in words and frames."""

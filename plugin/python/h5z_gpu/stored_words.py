@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the filter's words mean, as the library reads them (`h5z_gpu_tools`): nothing here knows which word holds what.
 
-`src/words/stored.rs` is the one parser of the stored list; `reference.py` alone has another, to be independent of it.
+`codecs/src/words/stored.rs` is the one parser of the stored list; `reference.py` alone has another, to be independent
+of it.
 """
 from __future__ import annotations
 

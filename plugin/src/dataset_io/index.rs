@@ -20,7 +20,7 @@ use crate::hdf5::{H5D_CHUNK_IDX_EARRAY, H5S_UNLIMITED, HADDR_UNDEF};
 use crate::report::without_name;
 use std::collections::HashSet;
 
-/// Of a frame, `src/FORMAT.md`.
+/// Of a frame, `codecs/src/FORMAT.md`.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89H5ZG\r\n\x1a";
 
 /// Reads a place of the file that HDF5's addresses are offsets of, all of the buffer; false where it cannot.

@@ -4,7 +4,7 @@
 use crate::array::boxes::{Array, OnDevice, Overlap};
 use crate::cuda::{self, Device, Failure, UserStream};
 use crate::engine::gpu::group::Needs;
-use crate::error::{Error, Result};
+use codecs::error::{Error, Result};
 
 /// Raw bytes of a batch at most, and at least where there are as many: enough to fill a device, so little that several
 /// are on their way and the first is soon there.

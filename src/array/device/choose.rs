@@ -16,19 +16,19 @@
 use super::copies::{Copies, Side};
 use super::range::ranges;
 use crate::array::boxes::dense;
-use crate::bound::{self, Used};
-use crate::codec;
-use crate::codec::auto::{Taken, by_choice, requests, take};
-use crate::codec::chunk::Chunk;
-use crate::codec::kept::Kept;
-use crate::codec::order::Boxes;
-use crate::codec::sample::{LOSSLESS, Looked, Sample, Stack};
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::error::Result;
-use crate::params::Params;
-use crate::{memory, parallel};
+use codecs::bound::{self, Used};
+use codecs::codec;
+use codecs::codec::auto::{Taken, by_choice, requests, take};
+use codecs::codec::chunk::Chunk;
+use codecs::codec::kept::Kept;
+use codecs::codec::order::Boxes;
+use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack};
+use codecs::error::Result;
+use codecs::params::Params;
+use codecs::{memory, parallel};
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {

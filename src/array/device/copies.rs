@@ -4,7 +4,7 @@
 use super::base::failed;
 use crate::cuda::abi::{ARRAY_PIECE, BoxCopy, CopyArgs};
 use crate::cuda::{Buffer, Described, Device, Failure, Stream};
-use crate::error::Result;
+use codecs::error::Result;
 
 /// Axes that a box may have when those that lie together are one.
 const MOST_AXES: usize = 8;

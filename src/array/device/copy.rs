@@ -6,9 +6,9 @@ use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream};
-use crate::error::{Error, Result};
 use crate::host::log;
-use crate::memory;
+use codecs::error::{Error, Result};
+use codecs::memory;
 
 /// See `array::copy`; the arrays are alike.
 pub(crate) fn copy(from: &Array, to: &mut Array) -> Result<()> {

@@ -12,16 +12,17 @@ use super::copies::{Copies, Side};
 use super::runs::read_frames;
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::array::frames::{Frames, fits, frame_len, read_frame, stored_len};
-use crate::codec::order;
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
 use crate::engine::gpu::decode::{BEHIND, DecodeGroup, DecodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::error::{Error, Result};
 use crate::host::log;
-use crate::params::Extents;
-use crate::{memory, parallel};
+use crate::host::threads;
+use codecs::codec::order;
+use codecs::error::{Error, Result};
+use codecs::params::Extents;
+use codecs::{memory, parallel};
 
 /// Threads, each with a stream: twelve fill the bus from a file in memory.
 const LANES: usize = 12;
@@ -50,7 +51,7 @@ pub(crate) fn decode(
     let (device, user) = super::base::device_and_stream(array)?;
     let work = Work { device, user, frames, array, chunk, origins, raw_len };
     let n = origins.len() / chunk.len();
-    let threads = if threads > 0 { threads } else { parallel::cores() };
+    let threads = if threads > 0 { threads } else { threads::cores() };
     let lanes = threads.clamp(1, LANES);
     let batches = work.batches(n, batch(n, raw_len, lanes));
     let done = parallel::map(batches.len(), lanes, |b| work.batch(batches[b].0, batches[b].1));

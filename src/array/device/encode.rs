@@ -15,13 +15,14 @@
 use super::base::{batch, failed};
 use super::job::{DeviceLane, Framed, How, Job, LANES, State};
 use crate::array::boxes::Array;
-use crate::codec::kept::Kept;
-use crate::codec::{self, is_settled, order};
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
-use crate::error::{Error, Result};
 use crate::host::log;
-use crate::params::{Class, Params};
+use crate::host::threads;
+use codecs::codec::kept::Kept;
+use codecs::codec::{self, is_settled, order};
+use codecs::error::{Error, Result};
+use codecs::params::{Class, Params};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
@@ -61,7 +62,7 @@ impl DeviceEncoding {
     ) -> Result<DeviceEncoding> {
         let (device, user) = super::base::device_and_stream(&array)?;
         let chunks = origins.len() / chunk.len();
-        let threads = if threads > 0 { threads } else { crate::parallel::cores() };
+        let threads = if threads > 0 { threads } else { threads::cores() };
         // Without loss the CPU may be the one that keeps a chunk best: a plan stands for what the GPU can do.
         let is_exact = codec::is_kept_open(&params, raw_len);
         let planned = match is_exact {

@@ -11,21 +11,22 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::codec::kept::Kept;
-use crate::codec::plan::Numbers;
-use crate::codec::{self, exact, order};
-use crate::constants::HEADER_FIXED;
 use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
+use crate::engine::Engine;
 use crate::engine::gpu;
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::engine::{EncodeJob, Engine};
-use crate::error::{Error, Result};
-use crate::frame::STORED_HEADER;
+use crate::engine::gpu::plan::Numbers;
 use crate::host::float_state;
-use crate::memory;
-use crate::params::{Class, Extents, Params};
+use codecs::EncodeJob;
+use codecs::codec::kept::Kept;
+use codecs::codec::{self, exact, order};
+use codecs::constants::HEADER_FIXED;
+use codecs::error::{Error, Result};
+use codecs::frame::STORED_HEADER;
+use codecs::memory;
+use codecs::params::{Class, Extents, Params};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
@@ -236,8 +237,8 @@ impl Job {
         Open { device: self.device, params, raw_len: self.raw_len, inputs }
     }
 
-    /// What is asked of each chunk of a batch, as the engine settles it (engine/settle.rs); those whose axes are
-    /// exchanged are gathered so.
+    /// What is asked of each chunk of a batch, as the engine settles it (codecs/src/cpu/settle.rs); those whose axes
+    /// are exchanged are gathered so.
     fn choose(
         &self,
         stream: &mut OwnStream,

@@ -6,8 +6,8 @@
 //! frame would take four times as long as its bytes.
 
 use crate::array::frames::{Frames, most, read_frame};
-use crate::error::Result;
 use crate::host::file;
+use codecs::error::Result;
 use std::io::IoSliceMut;
 
 /// Bytes that are read together at most: twice as many are no faster, and fewer threads share them out.

@@ -2,14 +2,14 @@
 //! Batches of frames → chunks.
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
-use crate::codec;
-use crate::codec::plan::Numbers;
+use super::plans;
 use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
-use crate::engine::job::DecodeJob;
-use crate::frame::Frame;
-use crate::parallel;
-use crate::params::{Extents, Mode};
+use crate::engine::gpu::plan::Numbers;
+use codecs::DecodeJob;
+use codecs::frame::Frame;
+use codecs::parallel;
+use codecs::params::{Extents, Mode};
 
 /// Kernels may read this many bytes behind a frame.
 pub(crate) const BEHIND: usize = 16;
@@ -41,7 +41,7 @@ pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     if h.raw_len != len as u64 || len > MOST || len == 0 || bytes.len() > MOST {
         return None;
     }
-    let gpu = codec::by_id(h.codec)?.gpu?;
+    let gpu = plans::of_codec(h.codec)?;
     let chunk = (gpu.decoding)(&frame)?;
     let numbers = gpu.numbers(chunk.integer, h.dtype.size)?;
     let needs = Needs { gpu, numbers, range: false, lossless: h.mode == Mode::Lossless };

@@ -2,16 +2,17 @@
 //! Batches of chunks → frames.
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
-use crate::bound::Used;
-use crate::codec;
-use crate::codec::plan::{ChunkPlan, Numbers};
-use crate::constants::HEADER_FIXED;
+use super::plans;
 use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, ALIGN, Buffer, Described, Device, Failure, Stream};
-use crate::engine::job::EncodeJob;
-use crate::frame::STORED_HEADER;
-use crate::parallel;
-use crate::params::Params;
+use crate::engine::gpu::plan::{ChunkPlan, Numbers};
+use codecs::EncodeJob;
+use codecs::bound::Used;
+use codecs::codec;
+use codecs::constants::HEADER_FIXED;
+use codecs::frame::STORED_HEADER;
+use codecs::parallel;
+use codecs::params::Params;
 
 /// What the GPU does with a chunk.
 #[derive(Clone, Copy)]
@@ -47,7 +48,7 @@ pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
     if raw_len == 0 {
         return None;
     }
-    let gpu = codec::by_id(codec::codec_for(params, raw_len))?.gpu?;
+    let gpu = plans::of_codec(codec::codec_for(params, raw_len))?;
     let encoding = (gpu.encoding)(params, raw_len)?;
     let numbers = gpu.numbers(encoding.chunk.integer, params.dtype.size)?;
     let needs = Needs { gpu, numbers, range: encoding.range(), lossless: !params.lossy(raw_len) };

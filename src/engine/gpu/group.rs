@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a batch is cut into groups, and what encoding and decoding a group have in common.
 
-use crate::codec::CODECS;
-use crate::codec::plan::{Counts, Gpu, Launch, Numbers};
+use super::plan::{Counts, Gpu, Launch, Numbers};
+use super::plans::PLANS;
 use crate::cuda::{self, ALIGN, Buffer, Device, Failure, Kernel, Stream};
 
 /// Raw bytes of one launch: enough to fill a device, so little that groups overlap.
@@ -31,7 +31,7 @@ impl MinBytes {
 
     /// Whether `bytes` raw bytes may be enough for any codec. Fewer need no look at their codecs.
     pub(super) fn reached(self, bytes: usize, measured: impl Fn(&Gpu) -> usize) -> bool {
-        let mut gpus = CODECS.iter().filter_map(|codec| codec.gpu);
+        let mut gpus = PLANS.iter().map(|(_, gpu)| *gpu);
         gpus.any(|gpu| bytes >= self.or_measured(measured(gpu)))
     }
 }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_kernel_is_in_every_image() {
-        let launches = CODECS.iter().filter_map(|codec| codec.gpu).flat_map(|gpu| gpu.encode.iter().chain(gpu.decode));
+        let launches = PLANS.iter().flat_map(|(_, gpu)| gpu.encode.iter().chain(gpu.decode));
         // There is no f32 of integers that become f64; of short ones what planes has without a bound.
         let all = |l: &Launch| match (l.integers, l.lossless) {
             (true, _) => vec![l.name(Numbers::Widened)],

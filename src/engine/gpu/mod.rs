@@ -8,9 +8,11 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod group;
+pub(crate) mod plan;
+pub(crate) mod plans;
 
-use super::job::{DecodeJob, EncodeJob};
 use crate::host::log;
+use codecs::{DecodeJob, EncodeJob};
 pub(super) use group::{MinBytes, Share};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of `planes` put together from src/codec/planes/FORMAT.md §3, plane by plane and field by field. No choice is
-//! made here: modes, ballots, slices and bins of lengths are what the caller says, so that frames come out which no
-//! writer makes.
+//! Frames of `planes` put together from codecs/src/codec/planes/FORMAT.md §3, plane by plane and field by field. No
+//! choice is made here: modes, ballots, slices and bins of lengths are what the caller says, so that frames come out
+//! which no writer makes.
 //!
 //! ```text
 //! Tile    class, predictor, base, how lengths are stored, four blocks of bit planes, fields and a mask, values of

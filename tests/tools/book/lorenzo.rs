@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Written from src/codec/lorenzo/FORMAT.md, section by section: plain, slow, and without a look at the crate.
+//! Written from codecs/src/codec/lorenzo/FORMAT.md, section by section: plain, slow, and without a look at the crate.
 
 use super::{Frame, Refusal, elements, need, number, to_bytes};
 

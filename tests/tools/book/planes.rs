@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Written from src/codec/planes/FORMAT.md, section by section: plain, slow, and without a look at the crate. A refusal
-//! begins with the rule of §7 that is broken.
+//! Written from codecs/src/codec/planes/FORMAT.md, section by section: plain, slow, and without a look at the crate. A
+//! refusal begins with the rule of §7 that is broken.
 //!
 //! ```text
 //! components apart; grid rank, extents, tile             §3.1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! src/codec/scaled/FORMAT.md.
+//! codecs/src/codec/scaled/FORMAT.md.
 
 use super::{Frame, Refusal, decode as decode_frame, elements, need, number, open, to_bytes};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! src/FORMAT.md §5: numbers whose frames hold others: those of 1 and 2 bytes, and integers in quanta.
+//! codecs/src/FORMAT.md §5: numbers whose frames hold others: those of 1 and 2 bytes, and integers in quanta.
 
 use super::{Frame, Refusal, need, number, sections};
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The library's verdict on the values of a chunk, in exact arithmetic (src/judge.rs), for NumPy arrays."""
+"""The library's verdict on the values of a chunk, in exact arithmetic (codecs/src/judge.rs), for NumPy arrays."""
 
 from __future__ import annotations
 

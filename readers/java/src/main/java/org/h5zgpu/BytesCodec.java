@@ -5,8 +5,8 @@ import org.h5zgpu.zstd.Damaged;
 import org.h5zgpu.zstd.Zstd;
 
 /**
- * The codec {@code bytes}, src/codec/bytes/FORMAT.md: tiles that zstd coded after their bytes, or bits, of equal place
- * in an element were brought together. A tile that takes as many bytes as it is long is the bytes themselves.
+ * The codec {@code bytes}, codecs/src/codec/bytes/FORMAT.md: tiles that zstd coded after their bytes, or bits, of equal
+ * place in an element were brought together. A tile that takes as many bytes as it is long is the bytes themselves.
  */
 final class BytesCodec {
     private static final int MOST = 1048576;

@@ -5,9 +5,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The frame's checksum, section 4.2 of src/FORMAT.md: each word of 32 bits is multiplied by an odd key that depends on
- * its place, the product's upper half is folded into the lower one, and all are added modulo 2^64. Words 10 and 11 are
- * the checksum itself. Every change inside one word changes the sum.
+ * The frame's checksum, section 4.2 of codecs/src/FORMAT.md: each word of 32 bits is multiplied by an odd key that
+ * depends on its place, the product's upper half is folded into the lower one, and all are added modulo 2^64. Words 10
+ * and 11 are the checksum itself. Every change inside one word changes the sum.
  */
 final class Checksum {
     private static final long C = 0x9E3779B97F4A7C15L;

@@ -2,8 +2,8 @@
 package org.h5zgpu;
 
 /**
- * Reads a frame of h5z-gpu: what filter 443 stores for one chunk of an HDF5 dataset. Written from src/FORMAT.md and the
- * FORMAT.md of each codec alone; "section" and the rules F1, S1, L1, ... are theirs.
+ * Reads a frame of h5z-gpu: what filter 443 stores for one chunk of an HDF5 dataset. Written from codecs/src/FORMAT.md
+ * and the FORMAT.md of each codec alone; "section" and the rules F1, S1, L1, ... are theirs.
  *
  * <pre>
  * check magic, version, length, checksum, then the fields       Header

@@ -4,7 +4,7 @@ package org.h5zgpu;
 import java.math.BigInteger;
 
 /**
- * The header of a frame, section 2 of src/FORMAT.md, checked by the rules F1 to F14 in the order of that table.
+ * The header of a frame, section 2 of codecs/src/FORMAT.md, checked by the rules F1 to F14 in the order of that table.
  *
  * <p>Lengths are unsigned numbers of 64 bits: a negative {@code rawLength} is one of 2^63 and more.
  */
@@ -55,7 +55,7 @@ final class Header {
         this.sectionLengths = sectionLengths;
     }
 
-    /** The same frame with numbers of another type, as section 5 of src/FORMAT.md reads short ones. */
+    /** The same frame with numbers of another type, as section 5 of codecs/src/FORMAT.md reads short ones. */
     Header as(int newType, int newMode, double newBound) {
         return new Header(codec, newMode, swapped, newType, rawLength, newBound, extents, sectionLengths);
     }

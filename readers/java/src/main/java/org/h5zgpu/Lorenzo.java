@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The codec {@code lorenzo}, src/codec/lorenzo/FORMAT.md: integers that are predicted from their neighbours in tiles of
- * up to 8192 values, and what the prediction misses by, in one Huffman code.
+ * The codec {@code lorenzo}, codecs/src/codec/lorenzo/FORMAT.md: integers that are predicted from their neighbours in
+ * tiles of up to 8192 values, and what the prediction misses by, in one Huffman code.
  *
  * <pre>
  * head: the code, and a base where there is one                          Codebook

@@ -2,7 +2,8 @@
 package org.h5zgpu;
 
 /**
- * The codec {@code ndzip}, src/codec/ndzip/FORMAT.md: cubes of 4096 numbers, and a border of numbers that are in none.
+ * The codec {@code ndzip}, codecs/src/codec/ndzip/FORMAT.md: cubes of 4096 numbers, and a border of numbers that are in
+ * none.
  *
  * <pre>
  * for each cube:

@@ -9,8 +9,8 @@ import java.nio.ShortBuffer;
 
 /**
  * The chunk's bytes while a codec fills them. A codec hands over the bits of its numbers, in words of 4 or 8 bytes;
- * what section 5 of src/FORMAT.md does last of all happens here: numbers become shorter ones, and take the type's byte
- * order.
+ * what section 5 of codecs/src/FORMAT.md does last of all happens here: numbers become shorter ones, and take the
+ * type's byte order.
  *
  * <pre>
  * class 1, 16 bits        from f32: the nearest finite number, ties to even; infinities and NaN by their upper bits

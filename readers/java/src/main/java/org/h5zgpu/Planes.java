@@ -2,8 +2,8 @@
 package org.h5zgpu;
 
 /**
- * The codec {@code planes}, src/codec/planes/FORMAT.md: how the chunk is cut into tiles, and where their rows lie. What
- * a tile's payload says is {@link PlanesTile}'s.
+ * The codec {@code planes}, codecs/src/codec/planes/FORMAT.md: how the chunk is cut into tiles, and where their rows
+ * lie. What a tile's payload says is {@link PlanesTile}'s.
  *
  * <pre>
  * components first: where the last axis is short, it is seen as the first one

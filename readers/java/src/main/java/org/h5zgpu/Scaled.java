@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * The codec {@code scaled}, src/codec/scaled/FORMAT.md: whole numbers times a unit. The whole numbers, or their
+ * The codec {@code scaled}, codecs/src/codec/scaled/FORMAT.md: whole numbers times a unit. The whole numbers, or their
  * differences, are the codes of a frame inside the frame.
  *
  * <pre>

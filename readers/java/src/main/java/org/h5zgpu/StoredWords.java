@@ -5,8 +5,8 @@ package org.h5zgpu;
  * The filter's words in an HDF5 file, its cd_values, as far as a reader of chunks can use them: they say how long a
  * chunk is, which frames are then held to.
  *
- * <p>src/words.rs describes them. Frames need no words; where these are short, of another layout, or changed, a reader
- * goes on without.
+ * <p>codecs/src/words.rs describes them. Frames need no words; where these are short, of another layout, or changed, a
+ * reader goes on without.
  */
 public final class StoredWords {
     private static final int LAYOUT_2 = 0xF1C0DE02;

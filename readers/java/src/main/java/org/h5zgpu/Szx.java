@@ -4,7 +4,7 @@ package org.h5zgpu;
 import java.util.Arrays;
 
 /**
- * The codec {@code szx}, src/codec/szx/FORMAT.md: blocks of 128 values, of which 32 are a tile.
+ * The codec {@code szx}, codecs/src/codec/szx/FORMAT.md: blocks of 128 values, of which 32 are a tile.
  *
  * <p>A tile's payload has six parts, in each of which the blocks follow in order. So one walk over the kinds counts the
  * parts' lengths, and a second one decodes block by block with a cursor into each part:

@@ -159,7 +159,7 @@ public final class Damage {
         }
     }
 
-    /** The length and the checksum of what the frame is now: section 4.2 of src/FORMAT.md, again. */
+    /** The length and the checksum of what the frame is now: section 4.2 of codecs/src/FORMAT.md, again. */
     static void seal(byte[] frame) {
         ByteBuffer words = ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN);
         words.putLong(24, frame.length);

@@ -144,7 +144,7 @@ public final class Vectors {
         }
     }
 
-    /** A list of src/words/stored.rs: szx of a chunk of 4 × 1 × 32 f32. */
+    /** A list of codecs/src/words/stored.rs: szx of a chunk of 4 × 1 × 32 f32. */
     private void words() {
         int[] list = {
             (int) 4055948802L, 33554702, 386416705, 33751825, (int) 3539053052L, 1062232653, 0, 1621981420, 0, 111003,

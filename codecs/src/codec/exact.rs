@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which codec keeps a chunk of numbers of 4 or 8 bytes without loss where the user leaves it to the writer.
+//!
+//! ```text
+//! candidates   planes   predicts each number from its neighbours
+//!              lorenzo  does so too, with an entropy coder behind: integers
+//!              bytes    finds what repeats: where every fourth number of a sample occurred before, or the last byte
+//!                       of floats is not random: they were rounded. Of floats the frequent one is not counted, and
+//!                       those that have a unit are not tried
+//!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
+//!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
+//!                       by the others too; bits of floats, where second differences of them are shorter than first
+//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one
+//!                       in 16 of a sample occurred before, but for those that have all multiples of a unit. How
+//!                       many the chunk has is guessed from those that a sample has once
+//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
+//!              Differences are taken of each run by itself
+//! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
+//!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8; a
+//!              dictionary, slower still, by 1/5, and by another 1/4 where bytes is best, which finds more farther away
+//!              than in a sample. A part of the sample is coded by bytes first: if it is half larger than the best so
+//!              far, that is all
+//! ```
+//!
+//! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
+//! kept then goes to planes, and so does one that planes makes smaller after all.
+
+use super::chunk::Chunk;
+use super::kept::{Inner, Kept, Scale, Way};
+use super::lorenzo::integers;
+use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
+use super::scaled::Found;
+use super::{bytes, planes, scaled};
+use crate::constants::LORENZO_TILE;
+use crate::error::Result;
+use crate::frame::STORED_HEADER;
+use crate::memory;
+use crate::params::{Bound, Class, Codec, Extents, Params, Request};
+
+/// Fewer numbers go to planes unseen.
+const SMALL_CHUNK_VALUES: usize = 256;
+/// Runs of numbers that `bytes` and differences are tried on, at most, and at least where they are of whole rows; rows
+/// of such a run, at least.
+const SAMPLE_RUNS: usize = 16;
+const RUNS_OF_ROWS: usize = 3;
+const ROWS: usize = 8;
+/// Of a small chunk runs are an eighth, or a tile's numbers: what repeats takes most of the time of choosing.
+const PART_OF_RUNS: usize = 8;
+/// Numbers in a row among which repeated ones are counted, in each of `COUNTS` parts of a sample.
+const COUNTED_VALUES: usize = 4096;
+const COUNTS: usize = 4;
+/// Bits of a place in the table that remembers them.
+const SLOTS: u32 = 15;
+/// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
+const REPEATED: usize = 64;
+const REPEATED_FLOATS: usize = 16;
+/// Last bytes with the entropy of this many equally frequent bytes, or less, are not random.
+const EQUAL_BYTES: usize = 128;
+/// One run in four is looked at for whether numbers are smooth.
+const SMOOTH: usize = 4;
+/// What is this many times smaller than the chunk is not compared with planes again.
+pub const SURE: usize = 4;
+/// What a byte counts by a dictionary, where one by planes counts 800; and where `bytes` is best, which finds more
+/// farther away than in a sample.
+const DICTIONARY: u64 = 1000;
+const FAR: u64 = DICTIONARY * 4 / 3;
+/// Bytes of a frame that do not grow with the chunk, about.
+const FRAME_BYTES: usize = 80;
+
+/// Whether the writer must choose a lossless codec for this chunk of `raw_len` bytes.
+pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
+    let dtype = params.dtype;
+    let is_number = dtype.is_ieee() || dtype.class == Class::Integer && matches!(dtype.size, 4 | 8);
+    let asked = params.request.codec;
+    is_number
+        && !matches!(asked, Codec::Ndzip | Codec::Planes)
+        && !params.lossy(raw_len)
+        && params.fits(raw_len)
+        && (raw_len / usize::from(dtype.size) >= SMALL_CHUNK_VALUES || Kept::settled(params).is_some())
+}
+
+/// What is looked at of a chunk: a stack of tiles, and runs of numbers, of whole rows where rows are short.
+pub(crate) struct Tiles {
+    sample: Sample,
+    /// Number of the stack in the sample; `None`: all of the chunk is looked at.
+    stack: Option<usize>,
+    /// Numbers of a run, and where each begins: none where tiles are runs.
+    run: usize,
+    starts: Vec<usize>,
+    /// Whether a unit may be looked for.
+    with_scale: bool,
+}
+
+impl Tiles {
+    /// `None` where no memory holds the chunk.
+    pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Tiles> {
+        let sample = Sample::new(params, Looked::AtFirst)?;
+        let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
+        let (mut run, mut starts) = (0, Vec::new());
+        if let Some(stack) = stack.filter(|_| !is_line(params)) {
+            let n = raw_len / usize::from(params.dtype.size);
+            let most = sample.stacks[stack].len();
+            let seen = most.min((n / PART_OF_RUNS).max(LORENZO_TILE));
+            let row = params.extents.as_slice().last().map_or(1, |&x| x as usize);
+            let rows = (seen / SAMPLE_RUNS).div_ceil(row).max(ROWS);
+            let unit = if rows * row > most { 1 } else { row };
+            run = if unit == 1 { seen / SAMPLE_RUNS } else { rows * row };
+            let runs = (seen / run).max(RUNS_OF_ROWS);
+            starts = (0..runs).map(|k| (n - run) * (2 * k + 1) / (2 * runs) / unit * unit).collect();
+        }
+        Some(Tiles { sample, stack, run, starts, with_scale: true })
+    }
+}
+
+impl Look for Tiles {
+    fn stacks(&self) -> Vec<&Stack> {
+        self.stack.iter().map(|&k| &self.sample.stacks[k]).collect()
+    }
+
+    fn runs(&self) -> (usize, &[usize]) {
+        (self.run, &self.starts)
+    }
+
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+        let size = usize::from(params.dtype.size);
+        let tiles = self.stack.map_or(seen.len(), |k| self.sample.stacks[k].len() * size);
+        let stacked = self.sample.params(params, LOSSLESS, params.request).unwrap_or(*params);
+        let (tiles, runs) = seen.split_at(tiles);
+        let runs = if runs.is_empty() { tiles } else { runs };
+        let run = match self.stack {
+            None => runs.len(),
+            Some(_) if is_line(params) => LORENZO_TILE * size,
+            Some(_) => self.run * size,
+        };
+        let tried = Try { params, stacked: &stacked, tiles, runs, run, threads, with_scale: self.with_scale };
+        tried.choose()
+    }
+}
+
+/// Whether a chunk has one axis.
+fn is_line(params: &Params) -> bool {
+    params.extents.as_slice().len() <= 1
+}
+
+/// The candidates are tried on these bytes.
+struct Try<'a> {
+    params: &'a Params,
+    /// Params of the tiles as a chunk.
+    stacked: &'a Params,
+    tiles: &'a [u8],
+    /// Runs of `run` bytes.
+    runs: &'a [u8],
+    run: usize,
+    threads: usize,
+    /// Whether a unit may be looked for.
+    with_scale: bool,
+}
+
+impl Try<'_> {
+    fn choose(&self) -> Result<Kept> {
+        let is_float = self.params.dtype.class == Class::Float;
+        let found = scaled::find(self.params, self.runs);
+        let ordered = found.ordered;
+        // What is frequent in floats has a code of its own: only others are for bytes.
+        let ends_at = ordered.unit.trailing_zeros();
+        let alike = Alike::count(self.params, self.runs, ordered.special.filter(|_| is_float), ends_at)?;
+        let repeats = alike.again >= REPEATED;
+        let scale = found.multiples.filter(|_| self.with_scale);
+        let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
+        let with_unit = scale.filter(|scale| !scale.is_plain());
+        let mut candidates = vec![Kept::Planes];
+        candidates.extend((!is_float).then_some(Kept::Lorenzo));
+        // As whole numbers floats are fewer bytes to repeat.
+        let for_bytes = if is_float { with_unit.is_none() && (repeats || alike.few_ends) } else { repeats };
+        candidates.extend(for_bytes.then_some(Kept::Bytes));
+        if let Some(scale) = with_unit {
+            candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
+            candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
+        }
+        if let Some(scale) = scale.or((!is_float).then_some(Scale::WHOLE)) {
+            let all = [Inner::Bytes, Inner::Planes, Inner::Lorenzo];
+            let inner = if is_line(self.params) { &all[..] } else { &all[..1] };
+            let order = self.shortest_order(scale)?;
+            candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
+        }
+        if is_float && ordered.special.is_some() {
+            candidates.push(way(ordered, 0, Inner::Planes));
+        }
+        let is_smooth = is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH));
+        let for_dictionary =
+            is_float && self.with_scale && alike.again >= REPEATED_FLOATS && (with_unit.is_none() || !found.is_full);
+        if candidates.len() == 1 && !is_smooth && !for_dictionary {
+            return Ok(Kept::Planes);
+        }
+        let mut best = (u64::MAX, Kept::Planes);
+        for kept in candidates {
+            self.weigh(kept, &mut best)?;
+        }
+        if for_dictionary {
+            let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
+            let weight = if best.1 == Kept::Bytes { FAR } else { DICTIONARY };
+            let n = self.params.extents.count().unwrap_or(u64::MAX);
+            let sample = self.chunk(self.stacked, self.tiles);
+            for (inner, len) in scaled::dictionary_lens(&sample, dictionary, n)? {
+                better(way(dictionary, 0, inner), len.saturating_mul(weight), &mut best);
+            }
+        }
+        if is_smooth {
+            // planes and lorenzo take differences of these again. Where planes loses a sixteenth, lorenzo does too.
+            let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
+            let most = best.0.saturating_add(best.0 / 16);
+            let lower = self.weigh(way(ordered, orders[0], Inner::Planes), &mut best)?;
+            if lower <= most {
+                let higher = self.weigh(way(ordered, orders[1], Inner::Planes), &mut best)?;
+                let order = orders[usize::from(higher < lower)];
+                self.weigh(way(ordered, order, Inner::Lorenzo), &mut best)?;
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// What a candidate costs, which becomes the best one if that is least.
+    fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
+        let weight = match kept {
+            Kept::Planes | Kept::Shortest => 800,
+            Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
+            Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
+            _ if self.params.dtype.class == Class::Float => 914,
+            _ => 853,
+        };
+        if let Some(about) = self.about(&kept)?
+            && best.0 < u64::MAX
+            && about * weight > best.0 / 2 * 3
+        {
+            return Ok(u64::MAX);
+        }
+        let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
+        better(kept, cost, best);
+        Ok(cost)
+    }
+
+    /// The order of differences that leaves the fewest bits; `None`: not one can be taken.
+    fn shortest_order(&self, scale: Scale) -> Result<Option<u8>> {
+        let mut best = (u64::MAX, None);
+        for order in 1..=3 {
+            let way = Way { scale, order, inner: Inner::Bytes };
+            let bits = self.with_runs(|runs| scaled::bits(runs, &way))?.unwrap_or(u64::MAX);
+            if bits < best.0 {
+                best = (bits, Some(order));
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// The same as [`Try::len`], by a part of the sample: of `bytes`, which is slow. `None`: of others.
+    fn about(&self, kept: &Kept) -> Result<Option<u64>> {
+        let len = match kept {
+            Kept::Bytes => Some(bytes::len(self.runs, self.params.dtype.size)?),
+            Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) => {
+                self.with_runs(|runs| scaled::len(runs, way, true))?
+            }
+            _ => None,
+        };
+        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
+    }
+
+    /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
+    /// be kept so.
+    fn len(&self, kept: &Kept) -> Result<Option<u64>> {
+        let encoded = |chunk: &Chunk<'_>| {
+            let mut out = Vec::new();
+            let coded = encode_as(chunk, kept, &mut out)?;
+            Ok(coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64))
+        };
+        let len = match kept {
+            Kept::Planes
+            | Kept::Lorenzo
+            | Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, order: 0, .. }) => {
+                return encoded(&self.chunk(self.stacked, self.tiles));
+            }
+            Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, .. }) if !is_line(self.params) => {
+                return encoded(&self.chunk(self.stacked, self.tiles));
+            }
+            Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way, false))?,
+            _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs))?,
+        };
+        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
+    }
+
+    fn chunk<'a>(&self, params: &'a Params, raw: &'a [u8]) -> Chunk<'a> {
+        Chunk { params, raw, threads: self.threads, used: None, kept: None }
+    }
+
+    /// Gives `of` the runs, each as a chunk of its own.
+    fn with_runs<R>(&self, of: impl FnOnce(&[Chunk<'_>]) -> Result<R>) -> Result<R> {
+        let row = self.params.extents.as_slice().last().map_or(1, |&x| u64::from(x));
+        let extents = |raw: &[u8]| match (raw.len() / usize::from(self.params.dtype.size)) as u64 {
+            _ if self.is_whole() => self.params.extents,
+            n if !is_line(self.params) && n % row == 0 && n > row => {
+                Extents::new(&[n / row, row]).unwrap_or_else(|| line(raw, self.params))
+            }
+            _ => line(raw, self.params),
+        };
+        let runs = self.runs.chunks(self.run);
+        let params: Vec<Params> = runs.clone().map(|raw| Params { extents: extents(raw), ..*self.params }).collect();
+        let runs: Vec<Chunk<'_>> = params.iter().zip(runs).map(|(params, raw)| self.chunk(params, raw)).collect();
+        of(&runs)
+    }
+
+    /// Whether the sample is all of the chunk.
+    fn is_whole(&self) -> bool {
+        self.params.fits(self.tiles.len())
+    }
+}
+
+/// Makes a candidate the best one if its cost is least.
+fn better(kept: Kept, cost: u64, best: &mut (u64, Kept)) {
+    if cost < best.0 {
+        *best = (cost, kept);
+    }
+}
+
+/// Extents of these bytes as one row.
+fn line(raw: &[u8], params: &Params) -> Extents {
+    Extents::new(&[(raw.len() / usize::from(params.dtype.size)) as u64]).unwrap_or_default()
+}
+
+/// What numbers of a sample have in common, but for one that is left out.
+struct Alike {
+    /// 256ths of them that occurred before, as far as a small table remembers.
+    again: usize,
+    /// Whether the last byte of them that varies is less than random: they were rounded, or made of rounded ones.
+    few_ends: bool,
+}
+
+impl Alike {
+    /// The last byte begins at bit `ends_at`.
+    fn count(params: &Params, raw: &[u8], left_out: Option<u64>, ends_at: u32) -> Result<Alike> {
+        let size = usize::from(params.dtype.size);
+        // The upper half of what a number's bits are mixed to, by the highest of it.
+        let mut table = memory::zeros::<u32>(1 << SLOTS)?;
+        let mut ends = [0usize; 256];
+        let (mut count, mut again) = (0, 0);
+        let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
+        for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED_VALUES)) {
+            let word = scaled::bits_of(params, number);
+            if left_out == Some(word) {
+                continue;
+            }
+            let mixed = (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+            again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
+            ends[(word >> ends_at) as usize % 256] += 1;
+            count += 1;
+        }
+        // Pairs that are equal: 1 of 256 where all are as frequent.
+        let pairs = ends.iter().map(|n| n * n).sum::<usize>();
+        Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * EQUAL_BYTES > count * count })
+    }
+}
+
+/// Bytes that a sample of a chunk of `n` floats takes by a dictionary, whose numbers that was found of; `None`: one is
+/// not looked for.
+pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Result<Option<u64>> {
+    let special = found.ordered.special;
+    let is_full = found.is_full && found.multiples.is_some_and(|scale| !scale.is_plain());
+    if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < REPEATED_FLOATS {
+        return Ok(None);
+    }
+    let lens = scaled::dictionary_lens(sample, Scale { special, ..Scale::DICTIONARY }, n)?;
+    Ok(lens.into_iter().map(|(_, len)| len).min())
+}
+
+/// Chooses how a chunk is coded without loss.
+pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
+    choose_with(chunk, true)
+}
+
+fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Kept> {
+    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
+    let tiles = Tiles { with_scale, ..tiles };
+    match tiles.stack {
+        Some(_) => tiles.choose(chunk.params, &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
+        None => tiles.choose(chunk.params, chunk.raw, chunk.threads),
+    }
+}
+
+/// Encodes a chunk that is open. False: it is better stored.
+pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let known = chunk.kept.or(Kept::settled(chunk.params));
+    let mut kept = if let Some(kept) = known { kept } else { choose(chunk)? };
+    let mut coded = encode_as(chunk, &kept, out)?;
+    if !coded && matches!(kept, Kept::Scaled(_)) && chunk.params.dtype.class == Class::Float {
+        // The unit was one of the sample alone.
+        out.clear();
+        kept = choose_with(chunk, false)?;
+        coded = encode_as(chunk, &kept, out)?;
+    }
+    if kept == Kept::Planes { Ok(coded) } else { or_planes(chunk, coded, out) }
+}
+
+/// Puts the frame by planes in place of another one that is no shorter, or of none. A sample may be wrong: of little
+/// gain it proves little. False: the chunk is better stored.
+pub(super) fn or_planes(chunk: &Chunk<'_>, coded: bool, out: &mut Vec<u8>) -> Result<bool> {
+    if coded && out.len() < chunk.raw.len() / SURE {
+        return Ok(true);
+    }
+    let mut planes = Vec::new();
+    if encode_as(chunk, &Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
+        *out = planes;
+        return Ok(true);
+    }
+    Ok(coded)
+}
+
+/// Encodes a chunk so, whatever its request. False: it is better stored.
+pub(super) fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {
+    let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
+    let chunk = Chunk { params: &params, ..*chunk };
+    match kept {
+        Kept::Planes | Kept::Shortest => planes::ENCODE(&chunk, out),
+        Kept::Lorenzo => integers::encode(&chunk, None, out),
+        Kept::Bytes => bytes::ENCODE(&chunk, out),
+        Kept::Scaled(way) => Ok(scaled::encode(&chunk, way, out)? && out.len() < chunk.raw.len() + STORED_HEADER),
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
+
+use super::decode::{self, Context, Place, Scratch};
+use super::encode::{self, ChunkValues, Numbers, Source};
+use super::format::{self, Coded, Tiles};
+use crate::bound::Used;
+use crate::codec::chunk::Chunk;
+use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
+use crate::error::{Damage, Error, Result};
+use crate::frame::{Frame, Header, Writer};
+use crate::params::Mode;
+use crate::scalar::{Bits, Scalar};
+use crate::simd::vectorize;
+use crate::stage::codebook::{self, Lengths};
+use crate::stage::huffman::{Decoder, Encoder, Histogram};
+use crate::stage::quantize::{self, NO_BASE};
+use crate::stage::tiles::{Grid, Share};
+use crate::{memory, parallel};
+
+/// Encodes a chunk. False: its payload may be too long for the starts.
+pub(crate) fn encode<S: Scalar>(
+    values: &[S],
+    chunk: &Chunk<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    encode_source(&Numbers(values, |x| x), chunk, used, header, out)
+}
+
+/// The same of what need not be values of its own type. Of the chunk fill value and threads count.
+pub(crate) fn encode_source<S: Scalar>(
+    values: &dyn Source<S>,
+    chunk: &Chunk<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
+    // No tile's payload is longer than its values, or, for a few values, than four units.
+    let fits = |g: &Grid| values.len() * S::SIZE / 4 + 4 * g.tiles() <= u32::MAX as usize;
+    let Some(grid) = grid.filter(fits) else {
+        return Ok(false);
+    };
+    let fill = chunk.params.fill.map(S::Bits::from_u64);
+    let (base, used) = match used {
+        Used::Absolute(bound) => {
+            let (base, bound) = quantize::base(values.len(), |i| values.at(i), fill, bound);
+            (base, Used::Absolute(bound))
+        }
+        Used::PointwiseRelative(_) => (NO_BASE, used),
+    };
+    let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
+    let tiles = grid.tiles();
+    let per_run = parallel::run_length(tiles, chunk.threads);
+    let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
+        (ChunkValues { values, grid: &grid, used, base, fill }, i * per_run, tiles.min((i + 1) * per_run))
+    })?;
+    let mut writer = Writer::new(out, header, 4)?;
+    writer.section(|o| {
+        memory::reserve(o, 1 + LORENZO_SYMBOLS)?;
+        format::write_head(&lengths, S::from_f64(base), o);
+        Ok(())
+    })?;
+    writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
+    writer.section(|o| format::write_lengths(coded.iter().flat_map(|(lens, ..)| lens).copied(), tiles, o))?;
+    writer.section(|o| {
+        memory::reserve(o, coded.iter().map(|(.., payload)| payload.len()).sum())?;
+        coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))
+    })?;
+    writer.seal(chunk.threads);
+    Ok(true)
+}
+
+/// Runs of tiles as code.
+struct Code {
+    lengths: Lengths,
+    /// For each run the payloads' lengths, the kinds, and the payloads.
+    coded: Vec<(Vec<u32>, Vec<u8>, Vec<u8>)>,
+}
+
+/// Codes runs of tiles with one codebook; `run` gives the plan of each, its first tile and the one behind its last.
+fn code<'a, S: Scalar>(
+    runs: usize,
+    threads: usize,
+    run: impl Fn(usize) -> (ChunkValues<'a, S>, usize, usize) + Sync,
+) -> Result<Code> {
+    let planned = parallel::try_map(runs, threads, |i| {
+        let (plan, first, end) = run(i);
+        vectorize(
+            #[inline(always)]
+            || encode::plan(&plan, first, end),
+        )
+    })?;
+    let mut histogram = Histogram::new();
+    planned.iter().for_each(|run| histogram.merge(&run.histogram));
+    let lengths = codebook::choose_codebook(&histogram.counts());
+    let encoder = Encoder::new(&lengths);
+    let coded = parallel::try_map(runs, threads, |i| {
+        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
+        let plan = run(i).0;
+        let lens = vectorize(
+            #[inline(always)]
+            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
+        )?;
+        Ok((lens, kinds, payload))
+    })?;
+    Ok(Code { lengths, coded })
+}
+
+/// What a frame says before its first tile, all checked.
+fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> {
+    let h = &frame.header;
+    let log = h.mode == Mode::PointwiseRelative;
+    let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
+        .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
+    let [head, kinds, lengths, payload] = frame.sections()?;
+    let (codebook, base) = format::read_head::<S>(head, log)?;
+    let tiles = Tiles::new([kinds, lengths, payload], grid.tiles(), log)?;
+    Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used, base)))
+}
+
+/// Whether a tile could be decoded.
+type Decoded = std::result::Result<(), Damage>;
+
+/// Decodes a frame into `out`.
+pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    each_tile::<S, S>(frame, threads, out, 0, |coded, context, scratch, _, place| {
+        decode::tile(coded, context, scratch, place)
+    })
+}
+
+/// The same into numbers of another type: `to` makes a row of them of a row of values.
+pub(crate) fn decode_into<S: Scalar, N: Copy + Send>(
+    frame: &Frame<'_>,
+    threads: usize,
+    out: &mut [N],
+    to: impl Fn(&mut [N], &[S]) + Sync,
+) -> Result<()> {
+    each_tile::<S, N>(frame, threads, out, LORENZO_TILE, |coded, context, scratch, own, mut place| {
+        let alone = Grid::with_sides(place.tile.extents, place.tile.extents);
+        let values = &mut own[..place.tile.len()];
+        let share = &mut Share::of_all(values);
+        decode::tile(coded, context, scratch, Place { grid: &alone, tile: alone.tile(0), share })?;
+        vectorize(
+            #[inline(always)]
+            || {
+                place.rows(
+                    #[inline(always)]
+                    |at, row| to(row, &values[at..at + row.len()]),
+                );
+            },
+        );
+        Ok(())
+    })
+}
+
+/// Gives `decode` each tile that is wanted, with memory for `own` values, and its place in the thread's part of `out`.
+fn each_tile<S: Scalar, N: Send>(
+    frame: &Frame<'_>,
+    threads: usize,
+    out: &mut [N],
+    own: usize,
+    decode: impl Fn(&Coded<'_>, &Context, &mut Scratch, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
+) -> Result<()> {
+    if frame.elements(S::SIZE)? != out.len() {
+        let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
+        return Err(Error::Length { section: "the caller's buffer", needed, got });
+    }
+    let (grid, tiles, context) = open::<S>(frame)?;
+    let (shares, part) = (grid.share(out, threads)?, frame.wanted_in(grid.extents()));
+    parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
+        let (mut scratch, mut own) = (Scratch::new()?, memory::zeros(own)?);
+        for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
+            let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
+            let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
+            let coded = tiles.tile(tile).map_err(corrupt)?;
+            scratch.reserve(coded.kind, place.tile.len())?;
+            decode(&coded, &context, &mut scratch, &mut own, place).map_err(corrupt)?;
+        }
+        Ok(())
+    })
+}
+
+/// A frame's residuals, tile by tile, 0 for tiles without: what decoders on other devices are compared with.
+#[cfg(feature = "testing")]
+pub fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
+    let n = frame.elements(S::SIZE)?;
+    let (grid, tiles, context) = open::<S>(frame)?;
+    let mut scratch = Scratch::new()?;
+    let mut all = Vec::with_capacity(n);
+    for tile in 0..grid.tiles() {
+        let extents = grid.tile(tile).extents;
+        let coded = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
+        let residuals = decode::tile_residuals::<S>(&coded, &context, &mut scratch, extents);
+        all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
+    }
+    Ok(all)
+}

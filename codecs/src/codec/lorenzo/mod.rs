@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
+use crate::codec::chunk;
+use crate::codec::descriptor::{Codec, Encode};
+use crate::codec_id::CodecId;
+
+#[doc(hidden)]
+pub mod cpu;
+mod decode;
+#[doc(hidden)]
+pub mod encode;
+#[doc(hidden)]
+pub mod format;
+#[doc(hidden)]
+pub mod integers;
+mod outliers;
+mod select;
+#[cfg(test)]
+mod tests;
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec {
+    id: CodecId::LORENZO,
+    sections: &["head", "kinds", "lengths", "payload"],
+    decode: |frame, threads, out| {
+        if integers::is_wide(&frame.header) {
+            return integers::decode(frame, threads, out);
+        }
+        chunk::decode_lossy(&frame.header, out, |v| cpu::decode(frame, threads, v), |v| cpu::decode(frame, threads, v))
+    },
+};
+
+pub(crate) const ENCODE: Encode = |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode);
+
+/// What turns values into the integers that are predicted, to be compared with a kernel's.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Used) -> crate::stage::quantize::Quantizer {
+    use crate::stage::quantize::NO_BASE;
+    encode::quantizer::<S>(matches!(used, crate::bound::Used::PointwiseRelative(_)), used.value(), NO_BASE)
+}
+
+/// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
+    select::choose_axes(q, extents, &mut select::Rows::default(), &mut vec![0; q.len()]).expect("memory").0
+}

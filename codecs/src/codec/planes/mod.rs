@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
+mod bitplanes;
+mod components;
+pub(crate) mod cpu;
+mod decode;
+mod difference;
+mod encode;
+mod exceptions;
+mod fields;
+mod format;
+mod layout;
+mod lengths;
+mod numbers;
+mod parts;
+mod quantize;
+#[doc(hidden)]
+pub mod shape;
+#[cfg(test)]
+mod tests;
+mod types;
+mod unit;
+
+use crate::codec::chunk::{self, Chunk};
+use crate::codec::descriptor::{Codec, Encode};
+use crate::codec_id::CodecId;
+use crate::error::{Error, Result};
+use crate::frame::Frame;
+use crate::params::{self, Bound, Class, Mode, Params, Request};
+pub(super) use quantize::settler;
+pub(crate) use types::Value;
+
+/// What everybody else knows of this codec.
+pub(crate) static CODEC: Codec = Codec { id: CodecId::PLANES, sections: &["table", "payload"], decode: decode_frame };
+
+pub(crate) const ENCODE: Encode = encode_chunk;
+
+fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let params = chunk.params;
+    if params.lossy(chunk.raw.len()) {
+        return chunk::encode_lossy(chunk, CodecId::PLANES, out, cpu::encode_lossy, cpu::encode_lossy);
+    }
+    let header = chunk.header(CodecId::PLANES, None);
+    // The bits alone count: integers go through as floats of their size, of which nothing is computed.
+    match (params.dtype.size, params.dtype.signed) {
+        (1, true) => cpu::encode_lossless::<f32, i8>(&chunk.values()?, chunk, header, out),
+        (1, false) => cpu::encode_lossless::<f32, u8>(&chunk.values()?, chunk, header, out),
+        (2, true) => cpu::encode_lossless::<f32, i16>(&chunk.values()?, chunk, header, out),
+        (2, false) => cpu::encode_lossless::<f32, u16>(&chunk.values()?, chunk, header, out),
+        (4, _) => cpu::encode_lossless::<f32, f32>(&chunk.values()?, chunk, header, out),
+        _ => cpu::encode_lossless::<f64, f64>(&chunk.values()?, chunk, header, out),
+    }
+}
+
+/// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
+/// §8.1. `None` for chunks of other codecs and under other bounds.
+pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
+    let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request else { return None };
+    (params.lossy(raw_len) || params.lossy_half(raw_len)).then_some(bound)
+}
+
+/// Turns the values of a chunk of f32 or f64 into what a frame of this codec would give back, in place.
+pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
+    match params.dtype.size {
+        4 => quantize::settler::<f32>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
+        _ => quantize::settler::<f64>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
+    };
+}
+
+fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {
+    let h = &frame.header;
+    let allowed = match h.mode {
+        Mode::Lossless => h.dtype.is_short() || h.dtype.class != Class::Bytes && matches!(h.dtype.size, 4 | 8),
+        Mode::PointwiseRelative => false,
+        _ => h.dtype.is_ieee(),
+    };
+    if !allowed {
+        return Err(Error::corrupt("header", format!("planes with mode {} and type {:?}", h.mode, h.dtype)));
+    }
+    match h.dtype.size {
+        1 => cpu::decode::<f32, u8>(frame, threads, out),
+        2 => chunk::into_values::<u16>(out, h.dtype, |v| cpu::decode::<f32, _>(frame, threads, v)),
+        4 => chunk::into_values::<f32>(out, h.dtype, |v| cpu::decode::<f32, _>(frame, threads, v)),
+        _ => chunk::into_values::<f64>(out, h.dtype, |v| cpu::decode::<f64, _>(frame, threads, v)),
+    }
+}

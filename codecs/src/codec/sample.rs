@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The values of a chunk by which its codec is chosen, as small chunks of their own.
+//!
+//! ```text
+//! place k    a value of the chunk, the tile of lorenzo's that it is in
+//! parts      that tile, and the same box for planes, where tiles of planes fill it: 16 × 16 × 32, 128 × 64 or 8192
+//!            values. Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in
+//!            a row from where it begins for szx
+//! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array
+//!            whose tiles lie in one part each, and so is coded as the tiles are in the chunk
+//! ```
+//!
+//! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie
+//! between each other, a part for planes is of one of them.
+
+use super::kept::Kept;
+use super::planes::shape::Shape;
+use crate::constants::{LORENZO_TILE, PLANES_TILE};
+use crate::error::Result;
+use crate::memory;
+use crate::params::{Extents, Mode, Params, Request};
+use crate::stage::tiles::Grid;
+use std::borrow::Cow;
+
+/// Tiles of lorenzo's in a chunk that is all sample.
+const SMALL_CHUNK_TILES: usize = 4;
+/// Parts of a sample: one in 32 tiles, at least and at most `FIRST_PARTS`; `SECOND_PARTS` if those do not decide.
+const TILES_PER_PART: usize = 32;
+const FIRST_PARTS: std::ops::RangeInclusive<usize> = 4..=8;
+const SECOND_PARTS: usize = 12;
+/// Values in a row for szx.
+const RUN_VALUES: usize = LORENZO_TILE;
+/// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
+/// multiples fill a box evenly, however many are taken.
+const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
+
+/// How much of a chunk is looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Looked {
+    /// As much as says enough of most chunks.
+    AtFirst,
+    /// All that may be.
+    AtAll,
+}
+
+impl Looked {
+    /// One after the other, until it does.
+    pub const EACH: [Looked; 2] = [Looked::AtFirst, Looked::AtAll];
+}
+
+/// Parts of a chunk, alike, one behind the other: an array of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Extents of a part, slowest first, and the axis along which the parts are stacked.
+    pub part: [usize; 3],
+    pub(crate) axis: usize,
+    /// Values from one to the next along each axis of the chunk.
+    pub steps: [usize; 3],
+    /// Places in the chunk of the parts' first values.
+    pub starts: Vec<usize>,
+}
+
+impl Stack {
+    /// Extents of the stack.
+    pub(crate) fn extents(&self) -> [usize; 3] {
+        std::array::from_fn(|k| if k == self.axis { self.starts.len() * self.part[k] } else { self.part[k] })
+    }
+
+    /// Values of the stack.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.starts.len() * self.part.iter().product::<usize>()
+    }
+
+    /// Values from one to the next along each axis of the stack, and from a part to the next.
+    pub fn own_steps(&self) -> ([usize; 3], usize) {
+        let [_, b, c] = self.extents();
+        let steps = [b * c, c, 1];
+        (steps, self.part[self.axis] * steps[self.axis])
+    }
+
+    /// Copies the stack's values, `size` bytes each, out of a chunk.
+    pub(crate) fn gather(&self, chunk: &[u8], size: usize, out: &mut [u8]) {
+        let ([a, b, c], (to_steps, to_part)) = (self.part, self.own_steps());
+        for (k, &start) in self.starts.iter().enumerate() {
+            for (z, y) in (0..a).flat_map(|z| (0..b).map(move |y| (z, y))) {
+                let from = start + z * self.steps[0] + y * self.steps[1];
+                let row = &mut out[(k * to_part + z * to_steps[0] + y * to_steps[1]) * size..][..c * size];
+                match self.steps[2] {
+                    1 => row.copy_from_slice(&chunk[from * size..][..c * size]),
+                    step => row.chunks_exact_mut(size).enumerate().for_each(|(x, to)| {
+                        to.copy_from_slice(&chunk[(from + x * step) * size..][..size]);
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Params of the stack as a chunk, under this request.
+    fn params(&self, chunk: &Params, request: Request) -> Option<Params> {
+        let extents = Extents::new(&self.extents().map(|n| n as u64))?;
+        Some(Params { request, extents, ..*chunk })
+    }
+}
+
+/// The sample of a chunk by which its lossless codec is chosen: stacks of tiles, then runs of numbers.
+pub trait Look: Sync {
+    /// None: all of the chunk is looked at.
+    fn stacks(&self) -> Vec<&Stack>;
+    /// Numbers of a run, and where each begins.
+    fn runs(&self) -> (usize, &[usize]);
+    /// Chooses how the chunk that the sample `seen` was taken from is coded without loss.
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept>;
+
+    /// Length of the sample of a chunk of `raw_len` bytes.
+    fn len(&self, raw_len: usize, size: usize) -> usize {
+        let (stacks, (run, starts)) = (self.stacks(), self.runs());
+        let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
+        if stacks.is_empty() { raw_len } else { seen * size }
+    }
+
+    /// These bytes.
+    fn gather(&self, raw: &[u8], size: usize) -> Result<Vec<u8>> {
+        let mut seen = memory::zeros(self.len(raw.len(), size))?;
+        let (stacks, mut rest) = (self.stacks(), &mut seen[..]);
+        if stacks.is_empty() {
+            rest.copy_from_slice(raw);
+        }
+        for stack in &stacks {
+            let (own, behind) = rest.split_at_mut(stack.len() * size);
+            stack.gather(raw, size, own);
+            rest = behind;
+        }
+        let (run, starts) = self.runs();
+        for (to, start) in rest.chunks_exact_mut((run * size).max(1)).zip(starts) {
+            to.copy_from_slice(&raw[start * size..][..run * size]);
+        }
+        Ok(seen)
+    }
+}
+
+/// What the candidates encode of any chunk with the same params.
+pub struct Sample {
+    pub stacks: Vec<Stack>,
+    /// The number of each candidate's stack; `None`: the whole chunk.
+    pub of: [Option<usize>; 3],
+    /// Values that tiles of planes are filled up with at the chunk's border, where the chunk is not all sample.
+    filling: usize,
+    /// Whether there is more to look at.
+    pub(crate) is_all: bool,
+}
+
+/// In which order candidates come.
+pub const LOSSLESS: usize = 0;
+pub(crate) const FAST: usize = 1;
+pub(crate) const LORENZO: usize = 2;
+
+impl Sample {
+    /// The sample of a chunk. `None` where no memory holds the chunk.
+    pub fn new(params: &Params, looked: Looked) -> Option<Sample> {
+        let extents = params.extents.as_slice();
+        let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
+        let n: usize = grid.extents().iter().product();
+        let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST_PARTS.start(), *FIRST_PARTS.end());
+        let parts = if looked == Looked::AtFirst { first } else { SECOND_PARTS };
+        if n <= SMALL_CHUNK_TILES * LORENZO_TILE || n <= parts * LORENZO_TILE && looked == Looked::AtAll {
+            return Some(Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true });
+        }
+        let places: Vec<Place> = (0..parts).map(|k| Place::new(&grid, k)).collect();
+        let szx = params.request.bound.mode() == Mode::PointwiseRelative;
+        let (mut stacks, mut of) = (Vec::new(), [Some(0); 3]);
+        match shared(&grid, &shape) {
+            Some(part) => stacks.push(of_grid(&grid, part, &places)),
+            None => {
+                stacks.extend([of_planes(&shape, &places), of_grid(&grid, grid.tile_sides(), &places)]);
+                of[LORENZO] = Some(1);
+            }
+        }
+        if szx {
+            of[FAST] = Some(stacks.len());
+            let starts = places.iter().map(|place| place.begin.min(n - RUN_VALUES)).collect();
+            stacks.push(Stack { part: [1, 1, RUN_VALUES], axis: 2, steps: [n, n, 1], starts });
+        }
+        let filling = shape.grid.tiles() * PLANES_TILE - n;
+        Some(Sample { stacks, of, filling, is_all: looked == Looked::AtAll })
+    }
+
+    /// What a candidate's encoder is told under this request: the params of its stack, or of the chunk.
+    pub fn params(&self, chunk: &Params, candidate: usize, request: Request) -> Option<Params> {
+        match self.of[candidate] {
+            Some(stack) => self.stacks[stack].params(chunk, request),
+            None => Some(Params { request, ..*chunk }),
+        }
+    }
+
+    /// The values of a candidate's sample of a chunk, `size` bytes each.
+    pub(crate) fn gather<'a>(&self, candidate: usize, raw: &'a [u8], size: usize) -> Result<Cow<'a, [u8]>> {
+        let Some(stack) = self.of[candidate].map(|k| &self.stacks[k]) else { return Ok(raw.into()) };
+        let mut values = memory::zeros(stack.len() * size)?;
+        stack.gather(raw, size, &mut values);
+        Ok(values.into())
+    }
+
+    /// Values that a candidate encodes at the chunk's border besides.
+    pub(crate) fn filling(&self, candidate: usize) -> usize {
+        if self.of[candidate] == self.of[LOSSLESS] && candidate != LORENZO { self.filling } else { 0 }
+    }
+
+    /// Values of a candidate's sample of a chunk of `n`.
+    pub fn len(&self, candidate: usize, n: usize) -> usize {
+        self.of[candidate].map_or(n, |stack| self.stacks[stack].len())
+    }
+}
+
+/// A place of the chunk, and those of the first value and of the middle of the tile of lorenzo's around it.
+struct Place {
+    at: [usize; 3],
+    begin: usize,
+    middle: usize,
+}
+
+impl Place {
+    fn new(grid: &Grid, k: usize) -> Place {
+        let extents = grid.extents();
+        let at = std::array::from_fn(|d| {
+            let place = (k as u64 + 1).wrapping_mul(PLACES[d]);
+            ((u128::from(place) * extents[d] as u128) >> 64) as usize
+        });
+        let tile = grid.tile(grid.tile_with(at));
+        let [a, b, c] = tile.extents;
+        Place { at, begin: grid.row(&tile, 0, 0), middle: grid.row(&tile, a / 2, b / 2) + c / 2 }
+    }
+}
+
+/// Extents of parts that are for lorenzo and for planes. `None`: tiles of planes do not fill what is like a tile of
+/// lorenzo's.
+fn shared(grid: &Grid, shape: &Shape) -> Option<[usize; 3]> {
+    let (extents, sides) = (grid.extents(), shape.grid.tile_sides());
+    if shape.is_of_components() || shape.grid.extents() != extents {
+        return None;
+    }
+    let fills = |part: &[usize; 3]| {
+        (0..3).all(|k| part[k] == extents[k] || part[k] < extents[k] && part[k].is_multiple_of(sides[k]))
+    };
+    let alike = [sides[0], sides[1], (LORENZO_TILE / sides[0] / sides[1]).min(extents[2])];
+    [grid.tile_sides(), alike].into_iter().find(fills)
+}
+
+/// Parts of a grid of the chunk's own order around these places.
+fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place]) -> Stack {
+    let extents = grid.extents();
+    let [_, b, c] = extents;
+    let steps = [b * c, c, 1];
+    let starts = places.iter().map(|place| start(extents, part, steps, place.at)).collect();
+    Stack { part, axis: along(extents, part), steps, starts }
+}
+
+/// Tiles of planes around these places, as many of each component.
+fn of_planes(shape: &Shape, places: &[Place]) -> Stack {
+    let (extents, components) = shape.of_one_component();
+    let sides = shape.grid.tile_sides();
+    let part = std::array::from_fn(|k| sides[k].min(extents[k]));
+    let [_, b, c] = extents;
+    let steps = [b * c * components, c * components, components];
+    let tiles = places.iter().flat_map(|place| [place.begin, place.middle]).enumerate();
+    let tiles = tiles.map(|(k, at)| {
+        let at = at / components;
+        let at = [at / c / b, at / c % b, at % c];
+        // Components may differ as much as places do.
+        start(extents, part, steps, at) + k * components / (2 * places.len())
+    });
+    let mut starts: Vec<usize> = tiles.collect();
+    starts.dedup();
+    Stack { part, axis: along(extents, part), steps, starts }
+}
+
+/// The place of the first value of the part around `at`: one of those that fill the chunk from its first value on, or
+/// the last one that lies in it whole.
+fn start(extents: [usize; 3], part: [usize; 3], steps: [usize; 3], at: [usize; 3]) -> usize {
+    (0..3).map(|k| (at[k] / part[k] * part[k]).min(extents[k] - part[k]) * steps[k]).sum()
+}
+
+/// The slowest axis along which there is more than a part.
+fn along(extents: [usize; 3], part: [usize; 3]) -> usize {
+    (0..3).find(|&k| part[k] < extents[k]).unwrap_or(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Bound, Codec, Dtype};
+
+    const RANKS: [&[u64]; 17] = [
+        &[40_000],
+        &[1 << 20],
+        &[500, 400],
+        &[40, 31_680],
+        &[33, 2000],
+        &[100_000, 16],
+        &[40, 50, 60],
+        &[3, 200, 300],
+        &[100, 4, 300],
+        &[6, 14, 5000],
+        &[2, 3, 50, 40, 40],
+        &[60_000, 3],
+        &[4000, 15],
+        &[300, 200, 2],
+        &[20, 60, 70, 3],
+        &[3000, 3, 13],
+        &[2; 17],
+    ];
+
+    fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample)> {
+        let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
+        all.map(move |(dims, looked)| {
+            let params = Params::new(Request { codec: Codec::Auto, bound }, Dtype::F32, dims).unwrap();
+            let sample = Sample::new(&params, looked).unwrap();
+            (params, sample)
+        })
+    }
+
+    #[test]
+    fn every_part_lies_in_the_chunk_and_fills_tiles() {
+        for (params, sample) in [Bound::Absolute(1.0), Bound::PointwiseRelative(0.1)].into_iter().flat_map(samples) {
+            let n = params.extents.count().unwrap() as usize;
+            for stack in &sample.stacks {
+                let last: usize = (0..3).map(|k| (stack.part[k] - 1) * stack.steps[k]).sum();
+                assert!(stack.starts.iter().all(|start| start + last < n), "{params:?} {stack:?}");
+                assert!(stack.len() <= n && stack.starts.len() >= 4, "{params:?} {stack:?}");
+            }
+            let own = |k: usize| sample.params(&params, k, params.request).unwrap();
+            let (lorenzo, planes) = (own(LORENZO), own(LOSSLESS));
+            let tile = |p: &Params| Grid::new(p.extents.as_slice(), LORENZO_TILE).unwrap().tile_sides();
+            if let Some(k) = sample.of[LORENZO] {
+                let stack = &sample.stacks[k];
+                let like = tile(&lorenzo).iter().product::<usize>();
+                assert!(like * 2 > LORENZO_TILE, "{params:?}");
+                assert!(stack.part[stack.axis].is_multiple_of(tile(&lorenzo)[stack.axis]), "{params:?} {stack:?}");
+            }
+            if let Some(k) = sample.of[LOSSLESS] {
+                let stack = &sample.stacks[k];
+                let [of_chunk, of_stack] =
+                    [&params, &planes].map(|p| Shape::for_extents(p.extents.as_slice()).unwrap());
+                assert_eq!(of_stack.grid.tile_sides(), of_chunk.grid.tile_sides(), "{params:?}");
+                let side = of_stack.grid.tile_sides()[stack.axis];
+                assert!(!of_stack.is_of_components(), "{params:?}");
+                // Where a component has fewer values than a tile, all of them are a part.
+                let (one, _) = of_chunk.of_one_component();
+                let fills = stack.part[stack.axis].is_multiple_of(side) || stack.part == one;
+                assert!(fills, "{params:?} {stack:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stacks_have_the_values_of_their_parts() {
+        for (params, sample) in samples(Bound::PointwiseRelative(0.1)) {
+            let n = params.extents.count().unwrap() as u32;
+            let chunk: Vec<u8> = (0..n).flat_map(u32::to_le_bytes).collect();
+            for stack in &sample.stacks {
+                let mut out = vec![0; stack.len() * 4];
+                stack.gather(&chunk, 4, &mut out);
+                let ([_, b, c], (own, part)) = (stack.part, stack.own_steps());
+                for (k, start) in stack.starts.iter().enumerate() {
+                    for i in 0..stack.part.iter().product() {
+                        let at = [i / c / b, i / c % b, i % c];
+                        let place = |steps: [usize; 3]| (0..3).map(|d| at[d] * steps[d]).sum::<usize>();
+                        let got = u32::from_le_bytes(*out[4 * (k * part + place(own))..].first_chunk().unwrap());
+                        assert_eq!(got as usize, start + place(stack.steps), "{params:?} {stack:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_few_tiles_are_all_sample() {
+        for (dims, all) in [(&[32768][..], true), (&[32769], false), (&[2, 2], true), (&[181, 181], true), (&[], true)]
+        {
+            let params =
+                Params::new(Request { codec: Codec::Auto, bound: Bound::Absolute(1.0) }, Dtype::F32, dims).unwrap();
+            assert_eq!(Sample::new(&params, Looked::AtFirst).unwrap().stacks.is_empty(), all, "{dims:?}");
+            assert!(Sample::new(&params, Looked::AtAll).unwrap().stacks.is_empty());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![doc = include_str!("FORMAT.md")]
+
+mod cpu;
+mod dictionary;
+mod find;
+mod format;
+mod scale;
+#[cfg(test)]
+mod tests;
+
+use crate::codec::descriptor::{Codec, Encode};
+use crate::codec::kept::Kept;
+use crate::codec_id::CodecId;
+pub(super) use cpu::{bits, dictionary_lens, encode, len};
+pub(super) use find::{Found, bits_of, find, is_smooth};
+
+/// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
+pub(crate) static CODEC: Codec =
+    Codec { id: CodecId::SCALED, sections: &["head", "exceptions", "codes"], decode: cpu::decode };
+
+pub(crate) const ENCODE: Encode = |chunk, out| match chunk.kept {
+    Some(Kept::Scaled(way)) => encode(chunk, &way, out),
+    _ => Ok(false),
+};

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a chunk's request leaves to the writer, settled before any backend sees the chunk: the order of its axes
+//! (codec/order.rs), then its codec (codec/auto.rs, codec/exact.rs).
+
+use super::job::{DecodeJob, EncodeJob};
+use crate::bound::Used;
+use crate::codec::chunk::Chunk;
+use crate::codec::kept::Kept;
+use crate::codec::{self, exact, order};
+use crate::error::Result;
+use crate::params::{Extents, Params};
+use crate::{frame, memory};
+
+/// A chunk as its codec gets it.
+#[doc(hidden)]
+pub struct Settled {
+    pub(super) params: Params,
+    /// The bound used, where choosing took it.
+    pub(super) used: Option<Used>,
+    /// How the chunk is coded without loss, if choosing its codec chose that.
+    pub(super) kept: Option<Kept>,
+    /// The chunk's values with two axes exchanged, where the codec is given them so.
+    swapped: Option<Vec<u8>>,
+}
+
+impl Settled {
+    /// Settles a job on `threads` threads.
+    pub(super) fn new(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
+        let ordered = |extents: Extents| match extents.is_swapped() {
+            true => order::swapped(&extents, job.raw, threads).map(Some),
+            false => Ok(None),
+        };
+        let asked = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
+        let swapped = ordered(asked.extents)?;
+        let raw = swapped.as_deref().unwrap_or(job.raw);
+        let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
+        let known = Kept::settled(&asked).filter(|kept| *kept == Kept::Lorenzo);
+        if let Some(kept) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
+            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped });
+        }
+        let (params, used) = codec::settle_request(&chunk)?;
+        if params.request == job.params.request {
+            return Ok(Settled { params, used, kept: None, swapped });
+        }
+        if exact::is_open(&params, raw.len()) {
+            // Nothing is lost, by a codec to be chosen.
+            let params = Params { request: params.request, ..*job.params };
+            return Settled::new(&EncodeJob { params: &params, ..*job }, threads);
+        }
+        // An order may suit the codec better that was chosen.
+        let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
+        let swapped = if extents == params.extents { swapped } else { ordered(extents)? };
+        Ok(Settled { params: Params { extents, ..params }, used, kept: None, swapped })
+    }
+
+    /// The job as it is, for want of memory to settle it.
+    pub(super) fn unsettled(job: &EncodeJob<'_>) -> Settled {
+        Settled { params: *job.params, used: None, kept: None, swapped: None }
+    }
+
+    /// The job that backends get.
+    pub fn job<'a>(&'a self, job: &EncodeJob<'a>) -> EncodeJob<'a> {
+        EncodeJob { params: &self.params, raw: self.swapped.as_deref().unwrap_or(job.raw) }
+    }
+
+    /// Whether a frame holds the chunk: not where it has the exchanged values of a codec that knows no axes, which
+    /// `stored` and `bytes` are.
+    pub fn is_held(&self, frame: &[u8]) -> bool {
+        self.swapped.is_none() || frame::is_swapped(frame)
+    }
+
+    /// Params to code the chunk by planes too, if the GPU's lorenzo frame saved less than 3/4: the CPU compares so too.
+    pub fn compared(&self, raw_len: usize, frame: &[u8]) -> Option<Params> {
+        let is_sure = frame.len() < raw_len / exact::SURE || self.params.dtype.is_short();
+        (self.kept == Some(Kept::Lorenzo) && !is_sure).then(|| Kept::Planes.settle(self.params))
+    }
+
+    /// What such a chunk is encoded with as it is.
+    pub(super) fn in_its_own_order(&self, job: &EncodeJob<'_>) -> Params {
+        Params { extents: job.params.extents, ..self.params }
+    }
+}
+
+/// Puts the values of a chunk in its own order, which another backend has decoded in its codec's.
+#[doc(hidden)]
+pub fn restore_order(job: &mut DecodeJob<'_>, threads: usize) -> Result<()> {
+    if !frame::is_swapped(job.frame) {
+        return Ok(());
+    }
+    let extents = frame::Frame::open_unsummed(job.frame)?.header.extents;
+    let mut coded = memory::zeros::<u8>(job.out.len())?;
+    coded.copy_from_slice(job.out);
+    order::restore(&extents, &coded, job.out, threads)
+}

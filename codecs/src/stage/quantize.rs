@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Value ⇄ quantum under a bound, each value checked with the decoder's own arithmetic. FORMAT.md of lorenzo, §5 and
+//! §8.
+//!
+//! A quantum is the integer nearest to the value in steps of twice the bound; under a point-wise relative bound it
+//! counts steps of the value's bits, which are a logarithm, linear between powers of two. In real arithmetic each value
+//! would come back within the bound. In f64 and f32 some do not: so every value is decoded at once and compared, first
+//! by a rounded difference, which settles nearly all, then exactly. What misses the bound, is not finite, has the fill
+//! value's bits or a quantum beyond the limit is an outlier. Its quantum is that of a neighbour, so that prediction
+//! does not notice.
+//!
+//! Where values are many steps from zero, and near each other, quanta count from a base. Differences from it are exact;
+//! and so that sums are, the bound is rounded down to a multiple of what one bit of the values is worth. Else the bound
+//! would be missed by some in as many values as it has such multiples.
+
+use crate::constants::LORENZO_BASE_FROM;
+use crate::scalar::{Bits, Scalar, mul_down, within};
+
+/// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
+/// of the sum are that integer's. Compiles to two additions on every vector unit.
+pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
+
+/// Whole multiples of a step, from a base on.
+#[derive(Debug, Clone, Copy)]
+pub struct Linear {
+    step: f64,
+    inverse: f64,
+    bound: f64,
+    /// Largest quantum allowed, as a number.
+    limit: f64,
+    base: f64,
+}
+
+/// No base: nothing changes by what is added to it or what it is taken from, but for the sign of 0.
+pub(crate) const NO_BASE: f64 = -0.0;
+
+impl Linear {
+    /// Multiples of `step`, up to `limit` of them, that reconstruct to within `bound`; `base` is a number of the type.
+    pub(crate) fn new(step: f64, bound: f64, limit: i32, base: f64) -> Self {
+        Linear { step, inverse: 1.0 / step, bound, limit: f64::from(limit), base }
+    }
+
+    /// What a quantum is worth.
+    pub fn step(&self) -> f64 {
+        self.step
+    }
+
+    /// x in steps: nearest integer, and whether it is one that counts.
+    #[inline(always)]
+    pub(crate) fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
+        let t = (x - S::from_f64(self.base)).to_f64() * self.inverse;
+        ((t + ROUND).to_bits() as i32, t.abs() <= self.limit)
+    }
+
+    /// The value that stands for quantum `q`.
+    #[inline(always)]
+    pub(crate) fn value<S: Scalar>(&self, q: i32) -> S {
+        S::from_f64(self.base) + S::from_f64(f64::from(q) * self.step)
+    }
+
+    /// Whether `back` is close enough to `x`, in exact arithmetic.
+    #[inline(always)]
+    pub(crate) fn holds<S: Scalar>(&self, x: S, back: S) -> bool {
+        within(x.to_f64(), back.to_f64(), self.bound)
+    }
+
+    /// True only where [`Linear::holds`] is: a difference that rounds to less than the bound is less. Cheaper.
+    #[inline(always)]
+    pub(crate) fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool {
+        (x.to_f64() - back.to_f64()).abs() < self.bound
+    }
+}
+
+/// Values of a chunk of which the median says its base, at equal distances; and as many at others, for a chunk of 16
+/// planes has the former in one column, which may be all land. The latter are at multiples of the golden ratio.
+const PLACES: usize = 16;
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
+/// lorenzo, §8.
+pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
+    let none = (NO_BASE, bound);
+    // A unit in the last place of a slightly larger number: values around this one may be larger.
+    let ulp = |x: S| {
+        let exponent = (x.to_f64() * 1.0625).abs().to_bits() >> 52;
+        f64::from_bits(exponent.saturating_sub(S::MANTISSA.into()) << 52)
+    };
+    let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
+    let (mut found, mut many) = ([S::ZERO; PLACES], 0);
+    let even = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
+    let other = |k: usize| value(((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128) >> 64) as usize);
+    for x in (0..PLACES).map(even).filter(counts) {
+        found[many] = x;
+        many += 1;
+    }
+    let found = &mut found[..many];
+    found.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+    let Some(&x) = found.get(many.saturating_sub(1) / 2) else { return none };
+    let (x, ulp) = (x.to_f64(), ulp(x));
+    // Neither where the product is no number, as of 0 and an infinite inverse.
+    let far = |x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(LORENZO_BASE_FROM);
+    let near = |y: &S| !far(y.to_f64() - x);
+    let many_near = found.iter().filter(|y| near(y)).count();
+    if !far(x) || 4 * many_near < 3 * many || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+        return none;
+    }
+    // A number that stands for missing ones is no base for those that are there.
+    let others = || found.iter().copied().chain((0..PLACES).map(other).filter(counts)).filter(|y| y.to_f64() != x);
+    let beside = others().filter(near).count();
+    let without = others().filter(|y| !near(y) && y.to_f64() != 0.0 && !far(y.to_f64())).count();
+    if without > beside {
+        return none;
+    }
+    let used = (bound / ulp).floor() * ulp;
+    let step = 2.0 * used;
+    let whole = ((x * (1.0 / step)) * (1.0 / 256.0) + ROUND) - ROUND;
+    let base = S::from_f64(whole * 256.0 * step);
+    if base.abs() < S::INFINITY { (base.to_f64(), used) } else { none }
+}
+
+/// Multiples of a distance between the bits of magnitudes: a logarithm, linear within each power of two.
+#[derive(Debug, Clone, Copy)]
+pub struct Log {
+    step: u64,
+    inverse: f64,
+    bound: f64,
+    limit: f64,
+}
+
+impl Log {
+    /// For a point-wise relative bound: half a step of bits changes a value by `bound` of itself at most.
+    pub(crate) fn new<S: Scalar>(bound: f64, limit: i32) -> Self {
+        let step = ((bound * (1u64 << (S::MANTISSA + 1)) as f64).floor() as u64).max(1);
+        Log { step, inverse: 1.0 / step as f64, bound, limit: f64::from(limit) }
+    }
+
+    /// The distance.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    #[inline(always)]
+    fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
+        let t = x.abs().bits().to_u64() as f64 * self.inverse;
+        let q = (t + ROUND).to_bits() as i32;
+        (if x.to_f64() < 0.0 { q.wrapping_neg() } else { q }, t <= self.limit && x.to_f64().is_finite())
+    }
+
+    #[inline(always)]
+    fn value<S: Scalar>(&self, q: i32) -> S {
+        let mask = u64::MAX >> (65 - 8 * S::SIZE); // all but the sign
+        let bits = u64::from(q.unsigned_abs()).wrapping_mul(self.step) & mask;
+        let magnitude = S::of_bits(S::Bits::from_u64(bits));
+        if q < 0 { -magnitude } else { magnitude }
+    }
+
+    #[inline(always)]
+    fn holds<S: Scalar>(&self, x: S, back: S) -> bool {
+        let x = x.to_f64();
+        within(x, back.to_f64(), mul_down(self.bound, x.abs()))
+    }
+}
+
+/// How values become quanta.
+#[derive(Debug, Clone, Copy)]
+pub enum Quantizer {
+    /// An absolute bound.
+    Linear(Linear),
+    /// A point-wise relative bound.
+    Log(Log),
+}
+
+/// What quantising a tile found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Some value must be stored exactly.
+    pub(crate) outliers: bool,
+    /// Every other value comes back bit for bit.
+    pub exact: bool,
+}
+
+impl Quantizer {
+    /// Quanta of `x`; where `regular` becomes 0 the value must be stored exactly, and its quantum means nothing.
+    #[inline(always)]
+    pub fn quantize<S: Scalar>(&self, x: &[S], fill: Option<S::Bits>, q: &mut [i32], regular: &mut [u8]) -> Found {
+        match self {
+            Quantizer::Linear(l) => quantize_all(
+                x,
+                fill,
+                q,
+                regular,
+                #[inline(always)]
+                |v| l.nearest(v),
+                #[inline(always)]
+                |q| l.value(q),
+                #[inline(always)]
+                |v, b| l.surely_holds(v, b),
+                |v, b| l.holds(v, b),
+            ),
+            Quantizer::Log(l) => quantize_all(
+                x,
+                fill,
+                q,
+                regular,
+                #[inline(always)]
+                |v| l.nearest(v),
+                #[inline(always)]
+                |q| l.value(q),
+                #[inline(always)]
+                |v, b| l.holds(v, b),
+                |v, b| l.holds(v, b),
+            ),
+        }
+    }
+
+    /// Values of the quanta `q`.
+    #[inline(always)]
+    pub(crate) fn dequantize<S: Scalar>(&self, q: &[i32], out: &mut [S]) {
+        match self {
+            Quantizer::Linear(l) => out.iter_mut().zip(q).for_each(
+                #[inline(always)]
+                |(o, &q)| *o = l.value(q),
+            ),
+            Quantizer::Log(l) => out.iter_mut().zip(q).for_each(
+                #[inline(always)]
+                |(o, &q)| *o = l.value(q),
+            ),
+        }
+    }
+}
+
+/// Quantises and checks; what `surely` leaves open, `holds` decides one by one.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn quantize_all<S: Scalar>(
+    x: &[S],
+    fill: Option<S::Bits>,
+    q: &mut [i32],
+    regular: &mut [u8],
+    nearest: impl Fn(S) -> (i32, bool),
+    value: impl Fn(i32) -> S,
+    surely: impl Fn(S, S) -> bool,
+    holds: impl Fn(S, S) -> bool,
+) -> Found {
+    let (has_fill, fill) = (fill.is_some(), fill.unwrap_or(S::Bits::ZERO));
+    let (mut least, mut differ) = (1u8, S::Bits::ZERO);
+    for ((&v, q), mark) in x.iter().zip(q).zip(&mut *regular) {
+        let (n, counts) = nearest(v);
+        let back = value(n);
+        let good = counts & surely(v, back) & !(has_fill & (v.bits() == fill));
+        *q = n;
+        *mark = u8::from(good);
+        least &= *mark;
+        differ = differ | if good { back.bits() ^ v.bits() } else { S::Bits::ZERO };
+    }
+    if least == 0 {
+        least = 1;
+        for (&v, mark) in x.iter().zip(regular).filter(|(_, mark)| **mark == 0) {
+            let (n, counts) = nearest(v);
+            let back = value(n);
+            if counts && holds(v, back) && !(has_fill && v.bits() == fill) {
+                *mark = 1;
+                differ = differ | (back.bits() ^ v.bits());
+            }
+            least &= *mark;
+        }
+    }
+    Found { outliers: least == 0, exact: differ == S::Bits::ZERO }
+}
+
+/// Gives every outlier the quantum of its neighbour: the last regular one before it in its row of `row` values, else
+/// the first behind it, else 0.
+pub(crate) fn bridge(q: &mut [i32], regular: &[u8], row: usize) {
+    for (q, regular) in q.chunks_mut(row).zip(regular.chunks(row)) {
+        let mut last = regular.iter().position(|&o| o != 0).map_or(0, |at| q[at]);
+        for (q, &o) in q.iter_mut().zip(regular) {
+            if o == 0 {
+                *q = last;
+            }
+            last = *q;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quanta_round_half_to_even_and_hold_the_bound() {
+        let l = Quantizer::Linear(Linear::new(2.0, 1.0, 1 << 22, NO_BASE));
+        let x = [0.0f32, 1.0, 3.0, -1.0, -5.0, 2.5, f32::NAN, 1e30, f32::INFINITY, 7.0];
+        let (mut q, mut o) = ([0; 10], [0; 10]);
+        let found = l.quantize(&x, Some(7f32.to_bits()), &mut q, &mut o);
+        assert_eq!(q[..6], [0, 0, 2, 0, -2, 1]);
+        assert_eq!(o, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(found, Found { outliers: true, exact: false });
+        let mut back = [0f32; 6];
+        l.dequantize(&q[..6], &mut back);
+        assert_eq!(back, [0.0, 0.0, 4.0, 0.0, -4.0, 2.0]);
+        bridge(&mut q, &o, 10);
+        assert_eq!(q[6..], [1; 4]);
+        let mut q = [5, 6, 7, 8];
+        bridge(&mut q, &[0, 1, 0, 0], 4);
+        assert_eq!(q, [6, 6, 6, 6]);
+        bridge(&mut q, &[0; 4], 4);
+        assert_eq!(q, [0; 4]);
+    }
+
+    fn base_of<S: Scalar>(values: &[S], fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
+        base(values.len(), |i| values[i], fill, bound)
+    }
+
+    #[test]
+    fn bases_and_their_bounds_are_multiples_of_what_a_bit_is_worth() {
+        let near = |x: f64, step: f64| -> Vec<f64> { (0..100).map(|i| x + step * f64::from(i)).collect() };
+        // 2^22 quanta from zero there is none yet.
+        assert_eq!(base_of(&near(8388608.0, 0.0), None, 1.0), (NO_BASE, 1.0));
+        assert_eq!(base_of(&near(8388609.0, 0.0), None, 1.0), (8388608.0, 1.0));
+        for (x, bound) in [(1.0, 1e-9), (-1.0, 3.3e-13), (2_461_000.5, 1e-7), (1e300, 1e288), (1.6e308, 1e300)] {
+            let (v, used) = base_of(&near(x, 10.0 * bound), None, bound);
+            let bit = 2f64.powi((x.abs() * 1.0625).log2().floor() as i32 - 52);
+            assert!(used <= bound && used > bound - bit && used % bit == 0.0, "{x}: {used}");
+            assert!(v % bit == 0.0 && (v - x).abs() <= 2000.0 * bound && v % (512.0 * used) == 0.0, "{x}: {v}");
+        }
+        let narrow: Vec<f32> = near(1.5, 1e-6).iter().map(|&x| x as f32).collect();
+        let (v, used) = base_of(&narrow, None, 1.5e-7);
+        assert_eq!((used, v % (512.0 * used), f64::from(v as f32)), (2f64.powi(-23), 0.0, v));
+        // Where a bit is worth more than the bound, arithmetic has no room for one; nor has it without a bound.
+        assert_eq!(base_of(&narrow, None, 1e-7), (NO_BASE, 1e-7));
+        for bound in [0.0, 5e-324, f64::MAX] {
+            assert_eq!(base_of(&near(1.0, 0.0), None, bound), (NO_BASE, bound));
+        }
+        // Nor is there one for values that are as far from each other as from zero.
+        assert_eq!(base_of(&near(1.0, 1e-2), None, 1e-9), (NO_BASE, 1e-9));
+        // The median counts, of values that have a quantum; not of fill values.
+        let mut some = near(1.0, 1e-9);
+        some[..45].fill(f64::NAN);
+        some[45..70].fill(1e20);
+        assert!(base_of(&some, None, 1e-9).0 > 0.9);
+        some[..45].fill(0.0);
+        assert_eq!(base_of(&some, None, 1e-9), (NO_BASE, 1e-9));
+        assert!(base_of(&some, Some(0f64.to_bits()), 1e-9).0 > 0.9);
+    }
+
+    #[test]
+    fn magnitudes_keep_a_relative_bound_on_both_sides_of_zero() {
+        let l = Quantizer::Log(Log::new::<f64>(1e-3, 1 << 30));
+        let x: Vec<f64> = (-200..200).map(|i| f64::from(i) * 1.37f64.powi(i)).collect();
+        let (mut q, mut o) = (vec![0; x.len()], vec![0; x.len()]);
+        l.quantize(&x, None, &mut q, &mut o);
+        let mut back = vec![0.0; x.len()];
+        l.dequantize(&q, &mut back);
+        let kept = x.iter().zip(&back).zip(&o).filter(|((x, b), o)| **o == 1 && (*x - *b).abs() <= 1e-3 * x.abs());
+        assert!(kept.count() > 395, "{o:?}");
+        assert_eq!((q[200], back[200].to_bits()), (0, 0));
+    }
+}
