@@ -19,16 +19,19 @@ def names_of(item: Any) -> set[str]:
 
 
 class Attributes(Mapping[str, Any]):
-    """The attributes of an object, whose names are read once. h5py's `attrs` asks HDF5 for each name that is looked
-    for, and for what looks for many that are not there."""
+    """The attributes of an object, whose names are read once, and each value at most once. h5py's `attrs` asks HDF5
+    for each name that is looked for, also for the many that are not there."""
 
     def __init__(self, item: Any) -> None:
         self._item, self._names = item, names_of(item)
+        self._read: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
             raise KeyError(name)
-        return self._item.attrs[name]
+        if name not in self._read:
+            self._read[name] = self._item.attrs[name]
+        return self._read[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._names

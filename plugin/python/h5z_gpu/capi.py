@@ -192,6 +192,7 @@ HDF5: Mapping[str, Signature] = {
     "H5Pget_local_heap_size_hint": (c_int, (_hid, POINTER(c_size_t))),
     "H5Pget_nfilters": (c_int, (_hid,)),
     "H5Pget_obj_track_times": (c_int, (_hid, POINTER(c_bool))),
+    "H5Pget_shared_mesg_nindexes": (c_int, (_hid, POINTER(c_uint))),
     "H5Pset_attr_creation_order": (c_int, (_hid, c_uint)),
     "H5Pset_attr_phase_change": (c_int, (_hid, c_uint, c_uint)),
     "H5Pset_char_encoding": (c_int, (_hid, c_int)),

@@ -215,6 +215,6 @@ def limits_in(attributes: Mapping[str, Any]) -> tuple[list[float], list[float]]:
 
 def _numbers(attributes: Mapping[str, Any], name: str) -> np.ndarray:
     try:
-        return numbers_in(attributes[name] if name in attributes else None, written=True)
+        return numbers_in(attributes[name], written=True) if name in attributes else np.zeros(0)
     except (OSError, TypeError, ValueError, RuntimeError, KeyError):
         return np.zeros(0)

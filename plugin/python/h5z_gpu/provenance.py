@@ -97,7 +97,7 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, 
     """
     from . import __version__
 
-    losses, last = _earlier(_text(found, TEXT)) if copied and _same_units(found) else (0, "")
+    losses, last = _earlier(_text(found, TEXT)) if copied and TEXT in found and _same_units(found) else (0, "")
     last = before or last
     losses = max(losses, 1 if last else 0)
     text = (f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}, codec {how.codec}; NaN, infinities and the "

@@ -27,6 +27,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Iterator
+from operator import methodcaller
 from typing import Any, Callable, NamedTuple, Optional
 
 import h5py
@@ -38,8 +39,8 @@ from .boxes import Box, boxes, grown
 from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
-    DEFAULT, address, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
-    has, header, link_properties, links_of, space_of, times_of, wrapped,
+    DEFAULT, address, address_and_times, at_address, attribute_properties, attributes_of, calls, comment,
+    copy_own_link, creation_list, has, header, link_properties, links_of, own_space, shares_messages, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
@@ -83,6 +84,8 @@ class Copier:
         """Where an object of the old file is in the new one."""
         self.times: dict[int, tuple[int, ...]] = {}
         """What `times.restore` is to write: the old objects' times, by the addresses of the new ones."""
+        self._old_times: dict[int, tuple[int, ...]] = {}
+        self._space_of = own_space if shares_messages(source.id) else methodcaller("get_space")
         self.references = References(source.id, target.id, self.addresses)
         self.empty: list[tuple[bytes, Optional[bytes], int]] = []
         """Where references led to no object of the old file, and how many: they are empty in the new one."""
@@ -99,7 +102,7 @@ class Copier:
     def run(self) -> None:
         """Copies."""
         old, new = h5g.open(self.source.id, b"/"), h5g.open(self.target.id, b"/")
-        self.addresses[address(old)] = address(new)
+        self.addresses[self._address(old)] = address(new)
         self.describe(old, new, b"/")
         self._waiting = deque([(old, new, b"")])
         while self._waiting:
@@ -112,6 +115,12 @@ class Copier:
                     copy()
             if self.references.dead > before:
                 self.empty.append((path, attribute, self.references.dead - before))
+        self.times = {new: self._old_times[old] for old, new in self.addresses.items() if self._old_times.get(old)}
+
+    def _address(self, old: Any) -> int:
+        """The address of an object of the old file, whose times are noted."""
+        place, self._old_times[place] = address_and_times(old)
+        return place
 
     # --- for `recover`
 
@@ -169,7 +178,7 @@ class Copier:
 
     def _hard_link(self, link: Link, path: bytes) -> None:
         found = h5o.open(link.old, link.name)
-        place = address(found)
+        place = self._address(found)
         made = self._unlinked.pop(place, None)
         if made is not None and isinstance(found, h5g.GroupID):
             self._waiting.append((found, made, path))
@@ -219,7 +228,7 @@ class Copier:
         """The same type for the new file; a named one is the same named one."""
         if not kind.committed():
             return kind
-        place = address(kind)
+        place = self._address(kind)
         if place not in self._types:
             self._bounds(kind)
             made = kind.copy()
@@ -236,28 +245,30 @@ class Copier:
         self.attributes(old, new, path)
 
     def attributes(self, old: Any, new: Any, path: bytes) -> None:
-        """Copies all attributes of an object, and notes its times."""
-        if found := times_of(old):
-            self.times[address(new)] = found
+        """Copies all attributes of an object."""
         for name, charset in attributes_of(old):
             if self.ready(path, name):
-                with self._guarded(path, name):
+                try:  # `_guarded` takes longer, and attributes are many
                     self._attribute(old, new, name, charset, path)
+                except UNREADABLE as why:
+                    self.failed(path, name, why)
 
     def _attribute(self, old: Any, new: Any, name: bytes, charset: int, path: bytes) -> None:
         attribute = h5a.open(old, name)
-        kind, space = attribute.get_type(), space_of(attribute)
+        kind, space = attribute.get_type(), self._space_of(attribute)
         held = places_in(kind)
-        made = wrapped(calls.H5Acreate2(new, name, self.type(kind, path), space, attribute_properties(charset),
-                                        DEFAULT))  # fmt: skip
+        named = attribute_properties(charset)
+        made = h5a.create(new, name, self.type(kind, path), space) if named == DEFAULT else wrapped(
+            calls.H5Acreate2(new, name, self.type(kind, path), space, named, DEFAULT))  # fmt: skip
         count = space.get_simple_extent_npoints()  # 0 also for a space without extents
 
         def copy() -> None:
             try:
                 with elements(kind, held, count) as (memory, rows):
-                    calls.H5Aread(attribute, memory, rows.ctypes.data)
+                    data = rows.ctypes.data
+                    calls.H5Aread(attribute, memory, data)
                     self.references.exchange(rows, held)
-                    calls.H5Awrite(made, memory, rows.ctypes.data)
+                    calls.H5Awrite(made, memory, data)
             except UNREADABLE:
                 h5a.delete(new, name)
                 raise
@@ -311,7 +322,7 @@ class Copier:
         of = anew.kind if anew is not None and anew.kind is not None else self.type(kind, path)
         if low != self._low:
             self._bounds(old)
-        space = space_of(old)
+        space = self._space_of(old)
         if link is None:
             return wrapped(calls.H5Dcreate_anon(self.target.id, of, space, properties, DEFAULT))
         return wrapped(calls.H5Dcreate2(link.new, link.name, of, space, link.properties, properties, DEFAULT))
@@ -325,6 +336,7 @@ class Copier:
             for place in wanted - self.addresses.keys():
                 with contextlib.suppress(*UNREADABLE):  # a reference that leads nowhere
                     found = at_address(self.source.id, place)
+                    self._address(found)
                     if isinstance(found, h5t.TypeID):
                         self.type(found, path)
                     else:

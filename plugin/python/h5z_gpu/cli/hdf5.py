@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 from typing import Any, Callable
 
 import h5py
@@ -37,7 +38,7 @@ class _Calls:
 
         def call(*arguments: Any) -> int:
             with phil:
-                answer: int = function(*(a.id if isinstance(a, ObjectID) else a for a in arguments))
+                answer: int = function(*[a.id if isinstance(a, ObjectID) else a for a in arguments])
                 if answer < 0:
                     raise OSError(f"{name}: {_innermost_reason()}")
             return answer
@@ -79,7 +80,7 @@ def _innermost_reason() -> str:
 class _Info(ctypes.Structure):
     """H5O_info2_t."""
 
-    _fields_ = [("file", ctypes.c_ulong), ("token", ctypes.c_uint8 * 16), ("type", ctypes.c_int),
+    _fields_ = [("file", ctypes.c_ulong), ("token", ctypes.c_uint64 * 2), ("type", ctypes.c_int),
                 ("links", ctypes.c_uint), ("times", ctypes.c_int64 * 4), ("attributes", ctypes.c_uint64)]  # fmt: skip
 
 
@@ -111,16 +112,22 @@ def address(item: Any) -> int:
         return int(h5o.get_info(item).addr)
     info = _Info()
     calls.H5Oget_info3(item, ctypes.byref(info), _BASIC)
-    return int.from_bytes(bytes(info.token[:8]), "little")
+    return _little(info.token[0])
 
 
-def times_of(item: Any) -> tuple[int, ...]:
-    """When an object was read, modified, changed and made, as far as its header says, else 0; () of HDF5 1.10."""
+def address_and_times(item: Any) -> tuple[int, tuple[int, ...]]:
+    """As `address`, and when the object was read, modified, changed and made, as far as its header says, else 0; () of
+    HDF5 1.10."""
     if not has("H5Oget_info3"):
-        return ()
+        return address(item), ()
     info = _Info()
-    calls.H5Oget_info3(item, ctypes.byref(info), _TIME)
-    return tuple(info.times)
+    calls.H5Oget_info3(item, ctypes.byref(info), _BASIC | _TIME)
+    return _little(info.token[0]), tuple(info.times)
+
+
+def _little(number: int) -> int:
+    """An address, which a token holds in little endian, from the same bytes as a number of this machine."""
+    return number if sys.byteorder == "little" else int.from_bytes(number.to_bytes(8, "big"), "little")
 
 
 def header(item: Any) -> Header:
@@ -162,11 +169,18 @@ def creation_list(item: Any) -> Any:
     return item.get_create_plist()
 
 
-def space_of(item: Any) -> h5s.SpaceID:
-    """The extents of a dataset or an attribute, for one of another file.
+def shares_messages(file: h5py.h5f.FileID) -> bool:
+    """Whether a file shares spaces, types and the like between objects (H5Pset_shared_mesg_nindexes)."""
+    count = ctypes.c_uint()
+    calls.H5Pget_shared_mesg_nindexes(file.get_create_plist(), ctypes.byref(count))
+    return count.value > 0
 
-    A space that is read remembers where its file shares it between objects (H5Pset_shared_mesg_nindexes). An object
-    that was made with such a space in another file cannot be opened again.
+
+def own_space(item: Any) -> h5s.SpaceID:
+    """The extents of a dataset or an attribute of a file that shares messages, for one of another file.
+
+    A space that is read remembers where its file shares it. An object that was made with such a space in another file
+    cannot be opened again.
     """
     return h5s.decode(item.get_space().encode())
 
@@ -190,7 +204,8 @@ def attributes_of(item: Any) -> list[tuple[bytes, int]]:
     found: list[tuple[bytes, int]] = []
     if h5a.get_num_attrs(item):
         order = ctypes.c_uint()
-        calls.H5Pget_attr_creation_order(creation_list(item), ctypes.byref(order))
+        if header(item).version > 1:  # older headers track no order
+            calls.H5Pget_attr_creation_order(creation_list(item), ctypes.byref(order))
         by = h5py.h5.INDEX_CRT_ORDER if order.value & h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME
         h5a.iterate(item, lambda name, info: found.append((name, info.cset)), info=True, index_type=by)
     return found

@@ -67,7 +67,7 @@ def _reference(kind: h5t.TypeID, size: int) -> str:
 
 def holds(found: tuple[Place, ...], *kinds: str) -> bool:
     """Whether a place of one of these kinds is among those found, or within them."""
-    return any(place.kind in kinds or holds(place.inner, *kinds) for place in found)
+    return bool(found) and any(place.kind in kinds or holds(place.inner, *kinds) for place in found)
 
 
 def holds_references(found: tuple[Place, ...]) -> bool:

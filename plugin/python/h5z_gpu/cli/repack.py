@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import math
 import os
 import shlex
@@ -110,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+@functools.cache
 def _filter(bound: tuple[str, float], codec: str) -> How:
     try:
         return as_filter(bound) if bound[0] == "lossless" else as_filter(bound, codec=codec)

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from ..attrs import Attributes
-from ..conventions import missing_in
+from ..conventions import LIMITS, MISSING, missing_in
 from ..datasets import read
 from ..filters import Lossy
 from ..ranges import Ranges
@@ -34,6 +34,8 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
         How the old one is packed, where the new one is not.
     """
     there = Attributes(new)
+    if not there.keys() & {*MISSING, *LIMITS}:
+        return ""
     with np.errstate(all="ignore"):
         declared = missing_in(there).astype(new.dtype)
     # The filter keeps the bits of one of 0 and -0, and a bound of each value moves netCDF's own fill value.

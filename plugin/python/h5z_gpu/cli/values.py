@@ -2,9 +2,7 @@
 """Values as they lie in memory in the type of their file, whatever type that is."""
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 
 import h5py
 import numpy as np
@@ -15,18 +13,22 @@ from .hdf5 import DEFAULT, calls, has
 from .places import Place, owns_memory, places_in
 
 
-@contextlib.contextmanager
-def elements(kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> Iterator[tuple[h5t.TypeID, np.ndarray]]:
-    """Memory for elements: their type there, and their bytes, a row each. What HDF5 has allocated for them is given
-    back at the end."""
-    memory = kind.copy() if held or kind.committed() else kind
-    rows = np.zeros((count, memory.get_size()), np.uint8)
-    try:
-        yield memory, rows
-    finally:
-        if owns_memory(held):
+class elements:
+    """Memory for elements: within the block their type there, and their bytes, a row each. What HDF5 has allocated for
+    them is given back at the end. A class, which takes half the time of a generator: each attribute needs one."""
+
+    def __init__(self, kind: h5t.TypeID, held: tuple[Place, ...], count: int) -> None:
+        self.memory = kind.copy() if held or kind.committed() else kind
+        self.rows = np.zeros((count, self.memory.get_size()), np.uint8)
+        self.held = held
+
+    def __enter__(self) -> tuple[h5t.TypeID, np.ndarray]:
+        return self.memory, self.rows
+
+    def __exit__(self, *why: object) -> None:
+        if owns_memory(self.held):
             name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
-            getattr(calls, name)(memory, h5s.create_simple((count,)), DEFAULT, rows.ctypes.data)
+            getattr(calls, name)(self.memory, h5s.create_simple((len(self.rows),)), DEFAULT, self.rows.ctypes.data)
 
 
 def read_box(dataset: h5py.Dataset, box: Box) -> None:
