@@ -76,6 +76,7 @@ FAULTS = {
     "elsewhere": answered(range="bytes 0-9/10"), "encoded": answered(Content_Encoding="gzip"),
     "loop": answered(302, nothing, Location="/a.h5"), "reset": reset, "late": late,
 }  # fmt: skip
+OTHER_BYTES = ("shifted", "zeros", "noise")
 # What aiohttp and fsspec raise, and what HDF5 and this package say of bytes that are not those of the file.
 RAISED = {
     "403": aiohttp.ClientResponseError, "404": (aiohttp.ClientResponseError, FileNotFoundError),
@@ -134,7 +135,10 @@ def test_a_server_that_answers_wrongly(name):
                 what = (name, cache, kind, block, way, f"request {at} of {n}", lasts, repr(error))
                 errors += error is not None
                 if error is None:
-                    assert got.tobytes() == want.tobytes(), what
+                    # In an index without checksum HDF5 may find no chunk where a server gives other bytes.
+                    unseen = name in OTHER_BYTES and kind in ("earliest", "sparse")
+                    fill = -3 if kind == "sparse" else 0
+                    assert got.tobytes() == (np.where(got == fill, got, want) if unseen else want).tobytes(), what
                 else:
                     assert isinstance(error, RAISED.get(name, SAID)), what
     assert errors or name in ("late", "elsewhere", "whole"), "no fault was met"
