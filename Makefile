@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make          the plugin, alone in target/plugin, and its program, target/bin/h5z-gpu
 # make demo     a real field through the filter, with a picture
-# make test     everything that needs no GPU
+# make test     everything that needs no GPU; of the hosts' long matrices a third, by the commit
+# make test-all everything: all matrices, long models, kernels for all GPUs, readers, packages, other machines (hours)
 # make bench    speed and ratio beside other codecs
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
 #               in target/compare. Then without loss on one core, on integers, decimals and floats: another table there.
@@ -31,6 +32,7 @@ PROFILE := dist
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := plugin
+.PHONY: test-all environments
 .PHONY: plugin demo test check bench compare check-copies site doc unit check-kernels kernels clean rust tools FORCE
 
 # --- the plugin ------------------------------------------------------------------------------------------------
@@ -136,8 +138,14 @@ endif
 ifeq ($(wildcard target/kernels/*-sm_120.image),)
 test: export H5Z_GPU_ARCHS := 70,80,90+PTX
 endif
-test: rust tools .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER)
-	@CARGO=$(CARGO) tests/run.sh
+test test-all: environments
+	@CARGO=$(CARGO) tests/run.sh $(if $(filter test-all,$@),all)
+
+# Debian's packages beside Python's: both wait for a network.
+environments: rust .env/made
+	@$(MAKE) --no-print-directory tools & tools=$$!; \
+	    $(MAKE) --no-print-directory .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER); \
+	    python=$$?; wait $$tools && exit $$python
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check

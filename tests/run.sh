@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs every check and every test that needs no GPU, says in one line what each came to, and ends in a sum.
-# With the argument `check`, the rules of CONTRIBUTING.md alone, without tests. With H5Z_GPU_TEST_LONG=1 random models
-# run longer, and the kernels in every order of threads.
+# With the argument `check`, the rules of CONTRIBUTING.md alone, without tests.
+#
+# Of the long matrices of tests/hosts a third runs, and three commits in a row run all of them. With the argument `all`
+# everything runs: all thirds; random models run longer and the kernels in every order of threads
+# (H5Z_GPU_TEST_LONG=1); then readers, packages and other machines, which want more tools and a network.
 #
 # The whole output of each step is kept in target/test/; what failed is shown here as well.
 set -u
@@ -11,6 +14,8 @@ cargo=${CARGO:-cargo}
 logs=target/test
 mkdir -p $logs
 passed=0 failed=0
+# One unit of code a crate, nothing kept for the next edit: a build from nothing takes half the processor time.
+export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_INCREMENTAL=0
 
 # step NAME COMMAND...: one check; counts as one test.
 step() {
@@ -56,6 +61,21 @@ finish() {
     exit
 }
 
+if [ "${1:-}" = all ]; then
+    export H5Z_GPU_TEST_LONG=1
+    unset H5Z_GPU_TEST_THIRD
+elif [ "${H5Z_GPU_TEST_LONG:-}" != 1 ] && [ -z "${H5Z_GPU_TEST_THIRD:-}" ]; then
+    # The number of commits; where the clone holds a few of them alone, the commit's name.
+    if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
+        number=$(git rev-list --count HEAD)
+    else
+        number=$((0x0$(git rev-parse HEAD 2>/dev/null | cut -c-7)))
+    fi
+    export H5Z_GPU_TEST_THIRD=$((number % 3))
+    [ "${1:-}" = check ] ||
+        echo "Of the hosts' long matrices: third $H5Z_GPU_TEST_THIRD of 0, 1, 2 (make test-all: all of them)"
+fi
+
 python=.env/bin/python
 step columns $python tests/check/lengths.py columns
 step lines $python tests/check/lengths.py lines
@@ -93,5 +113,13 @@ count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
 step plugin built
 step fields make --no-print-directory target/fields/small/done
 count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" \
-    $python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/hosts
+    $python -m pytest -q -n 2 --dist loadfile --durations=40 -p no:cacheprovider tests/hosts
+if [ "${1:-}" = all ]; then
+    for part in java big-endian wine musl miri check-copies check-packages; do
+        step $part make --no-print-directory $part
+    done
+    echo
+    echo "Ran: rules, Rust, hosts with all matrices, java, big-endian, wine, musl, miri, check-copies, check-packages."
+    echo "Not run: make fuzz, make bench, and the kernels on a GPU (CONTRIBUTING.md, The GPU record)."
+fi
 finish

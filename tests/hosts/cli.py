@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the command line of the Python package, and makes the files that its tests look at."""
 import json
-import subprocess
 import sys
 
 import h5py
 import numpy as np
+import starts
 from conftest import PLUGIN, ROOT, clean, sample, use
 
 PYTHONS = {"wheels": sys.executable, "Debian": "/usr/bin/python3"}
@@ -17,8 +17,7 @@ def cli(*arguments, python=sys.executable, **variables):
     """Exit status, standard output and error. Only the package leads to the plugin."""
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | variables
     del env["HDF5_PLUGIN_PATH"]
-    r = subprocess.run([python, "-m", "h5z_gpu", *map(str, arguments)], env=env, text=True, capture_output=True,
-                       timeout=120)
+    r = starts.run([python, "-m", "h5z_gpu", *arguments], env, timeout=120)
     assert "Traceback" not in r.stderr, r.stderr
     return r.returncode, r.stdout, r.stderr
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs commands that must end with a given status; `cli.many` runs several in one process."""
 
-import subprocess
 import sys
 
+import starts
 from cli import many
 from conftest import PLUGIN, ROOT, clean
 
@@ -15,8 +15,7 @@ def environment(**more):
 
 def h5z_gpu(*args, status=0, cwd=None, **more):
     """Runs a command; gives stdout and stderr. Its exit status must be `status`, and no traceback may be seen."""
-    r = subprocess.run([sys.executable, "-m", "h5z_gpu", *map(str, args)], env=environment(**more), cwd=cwd, text=True,
-                       capture_output=True, timeout=300)
+    r = starts.run([sys.executable, "-m", "h5z_gpu", *args], environment(**more), cwd, timeout=300)
     assert r.returncode == status and "Traceback" not in r.stderr and "Warning" not in r.stderr, (
         f"h5z-gpu {' '.join(map(str, args))}: status {r.returncode}, not "
         f"{status}\n{r.stdout[-3000:]}\n{r.stderr[-3000:]}")

@@ -2,6 +2,7 @@
 """What the host tests share: the plugin, the C applications, and how a program is run.
 
 Every program is real and runs in a process of its own with HDF5_PLUGIN_PATH set, and nothing else done for the filter.
+starts.py says how Python programs start.
 """
 import contextlib
 import functools
@@ -9,15 +10,19 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
+import starts
+from samples import sample as sample
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "target/plugin/libh5zgpu.so"
 sys.path.insert(0, str(HERE))
+# Which third of the long matrices runs, 0 to 2: tests/run.sh says it, by the commit. None: all of them.
+THIRD = os.environ.get("H5Z_GPU_TEST_THIRD")
 # Random models take more turns.
 LONG = os.environ.get("H5Z_GPU_TEST_LONG") == "1"
 # For h5py in the test process; netCDF4 looks when it is imported. A program under `run` has it already.
@@ -38,8 +43,7 @@ class Failed(AssertionError):
 def run(*command, env=None, ok=True, cwd=None, input=None):
     """Runs a program to its end; gives stdout + stderr. With ok=False it must fail, with ok=None it may; never by a
     signal."""
-    r = subprocess.run([str(c) for c in command], env=env or clean(), cwd=cwd, input=input, text=True, errors="replace",
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    r = starts.run(command, env or clean(), cwd, input, merged=True)
     if r.returncode < 0 or r.returncode > 128 or ok not in (None, r.returncode == 0):
         raise Failed(f"{' '.join(map(str, command))}\nexit {r.returncode}\n{r.stdout[-3000:]}")
     return r.stdout
@@ -72,6 +76,19 @@ def use(code, *args, **more):
     env = clean(PYTHONPATH=f"{ROOT}/plugin/python:{HERE}", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | more
     del env["HDF5_PLUGIN_PATH"]
     return run(sys.executable, "-c", code, *args, env=env)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "third: of a long matrix, whose thirds run at one commit in three each")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out two thirds of the long matrices, cut by a hash of the names, so that each has cells of every row."""
+    if THIRD is None or LONG:
+        return
+    left = [i for i in items if i.get_closest_marker("third") and zlib.crc32(i.nodeid.encode()) % 3 != int(THIRD) % 3]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [i for i in items if i not in set(left)]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -116,10 +133,3 @@ def needed_by_static(lib):
     text = (lib / "libhdf5.settings").read_text()
     (line,) = [t for t in text.splitlines() if "Extra libraries" in t]
     return line.split(":", 1)[1].split()
-
-
-def sample(dtype=np.float32, shape=(5, 33, 47), seed=1, noise=0.01):
-    """A smooth block with some noise, and no value that a text output could not show."""
-    rng = np.random.default_rng(seed)
-    at = np.meshgrid(*[np.linspace(0, 3, n) for n in shape], indexing="ij", sparse=True)
-    return (sum(np.sin((i + 1) * g) for i, g in enumerate(at)) * 10 + rng.normal(0, noise, shape)).astype(dtype)

@@ -89,6 +89,7 @@ ds = xarray.Dataset({"v": (("x", "y", "z"), new)})
 """
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
 @pytest.mark.parametrize("order", ["xarray, h5z_gpu", "h5z_gpu, xarray"])
 @pytest.mark.parametrize("chunked", ["", ".chunk(x=4)"], ids=["numpy", "dask threads"])

@@ -153,6 +153,7 @@ def expected(program, x):
     return {"ncrcat": np.concatenate([x, x]), "ncks": x[:, 2:10]}.get(program, x)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("writer", WRITERS)
 def test_averages_and_copies_are_right(writer, desk):
     """As it was written, with more steps, and copied twice: status 0, and values within the bounds of two codings."""

@@ -207,9 +207,9 @@ with xr.open_dataset(sys.argv[1]) as d:
 
 
 GROWN = """
-import sys, h5py, numpy as np, conftest
+import sys, h5py, numpy as np, samples
 from h5z_gpu import Lossless, Lossy
-x = conftest.sample(shape=(30, 40, 60))
+x = samples.sample(shape=(30, 40, 60))
 how = {"a": Lossy(absolute=1e-2), "r": Lossy(relative=1e-3), "s": Lossy(psnr=60), "l": Lossless()}
 def made(path, values):
     with h5py.File(path, "w") as f:

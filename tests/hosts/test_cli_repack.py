@@ -18,7 +18,7 @@ from conftest import child, clean, run, sample, use
 from programs import filters
 
 NC = """
-import sys, netCDF4, numpy as np, conftest
+import sys, netCDF4, numpy as np, samples
 with netCDF4.Dataset(sys.argv[1], "w") as ds:
     ds.Conventions, ds.history, ds.title = "CF-1.8", "2020: made", "trial \\u00e9"
     for name, n in (("zeit", None), ("lat", 90), ("lon", 120), ("two", 2),
@@ -26,7 +26,7 @@ with netCDF4.Dataset(sys.argv[1], "w") as ds:
         ds.createDimension(name, n)
     v = ds.createVariable("tas", "f4", ("zeit", "lat", "lon"), zlib=True, shuffle=True, fill_value=-999)
     v.units, v.standard_name, v.cell_measures, v.ancillary_variables = "K", "air_temperature", "area: area", "error"
-    x = conftest.sample(shape=(40, 90, 120)) + 270
+    x = samples.sample(shape=(40, 90, 120)) + 270
     x[:, :4, 5] = -999
     v[:] = x
     v = ds.createVariable("zeit", "f8", ("zeit",))
@@ -35,24 +35,24 @@ with netCDF4.Dataset(sys.argv[1], "w") as ds:
     ds.createVariable("bnds", "f8", ("zeit", "two"))[:] = np.random.default_rng(1).normal(size=(40, 2))
     ds.createVariable("lat", "f4", ("lat",))[:] = np.linspace(-90, 90, 90)
     ds.createVariable("lon", "f4", ("lon",))[:] = np.linspace(0, 357, 120)
-    ds.createVariable("area", "f4", ("lat", "lon"))[:] = conftest.sample(shape=(90, 120))
-    ds.createVariable("error", "f4", ("zeit", "lat", "lon"))[:] = conftest.sample(shape=(40, 90, 120))
+    ds.createVariable("area", "f4", ("lat", "lon"))[:] = samples.sample(shape=(90, 120))
+    ds.createVariable("error", "f4", ("zeit", "lat", "lon"))[:] = samples.sample(shape=(40, 90, 120))
     v = ds.createVariable("kind", "i4", ("zeit", "lat", "lon"))
     v.flag_values = np.array([0, 1], "i4")
     v[:] = x > 271
     v = ds.createVariable("old", "f4", ("lat", "lon"), endian="big")
     v.missing_value = np.float32(-1)
-    v[:] = np.where(conftest.sample(shape=(90, 120)) > 15, -1, conftest.sample(shape=(90, 120)))
+    v[:] = np.where(samples.sample(shape=(90, 120)) > 15, -1, samples.sample(shape=(90, 120)))
     v = ds.createVariable("two_fills", "f4", ("lat", "lon"), fill_value=-5)
     v.missing_value = np.float32(-6)
-    v[:] = conftest.sample(shape=(90, 120))
+    v[:] = samples.sample(shape=(90, 120))
     ds.createVariable("later", "f4", ("empty", "lat"))
     ds.createVariable("crs", "i4").grid_mapping_name = "latitude_longitude"
     g = ds.createGroup("model").createGroup("deep")
     g.createDimension("lev", 5)
     w = g.createVariable("w", "f8", ("lev", "lat", "lon"))
     w.units, w.words = "Pa s-1", ["a", "bc"]
-    w[:] = conftest.sample(np.float64, shape=(5, 90, 120))
+    w[:] = samples.sample(np.float64, shape=(5, 90, 120))
     g.createVariable("names", str, ("lev",))[:] = np.array(list("abcde"), object)
     pair = ds.createCompoundType(np.dtype([("a", "i4"), ("b", "f8")]), "pair")
     ds.createVariable("cv", pair, ("two",))[:] = np.array([(1, 2.0), (3, 4.0)], pair.dtype)
@@ -163,9 +163,9 @@ for engine in ("netcdf4", "h5netcdf"):
 def test_plain_hdf5_of_every_kind(tmp_path):
     """Links, named types, references, empty and large attributes, a user block, an external and a virtual dataset."""
     use(
-        """import sys, h5py, numpy as np, conftest
+        """import sys, h5py, numpy as np, samples
 folder = sys.argv[1]
-x = conftest.sample(shape=(8, 60, 70))
+x = samples.sample(shape=(8, 60, 70))
 with h5py.File(folder + "/other.h5", "w") as f:
     f["v"] = x
 with h5py.File(folder + "/a.h5", "w", userblock_size=512, track_order=True) as f:

@@ -23,9 +23,9 @@ def files(tmp_path_factory):
     compounds."""
     folder = tmp_path_factory.mktemp("verify")
     use(
-        """import sys, h5py, numpy as np, h5z_gpu, conftest
+        """import sys, h5py, numpy as np, h5z_gpu, samples
 from h5z_gpu import Lossless, Lossy
-x = conftest.sample(shape=(10, 60, 80))
+x = samples.sample(shape=(10, 60, 80))
 x[0, 0, :5] = np.array([0x7FC00001, 0xFFC12345, 0x7F800000, 0xFF800000, 0x7F800001], "u4").view("f4")
 x[1, 2, 3:9] = -999
 how = {"a": Lossy(absolute=1e-2, fill_value=-999), "r": Lossy(relative=1e-3), "p": Lossy(pointwise_relative=1e-3),
@@ -267,8 +267,8 @@ def test_netcdf_files(tmp_path):
     """Written by netCDF4 with the filter, compared with what ncgen knows nothing of; names and units are those of the
     file."""
     use(
-        """import sys, numpy as np, netCDF4, h5z_gpu, conftest
-x = conftest.sample(shape=(6, 40, 50))
+        """import sys, numpy as np, netCDF4, h5z_gpu, samples
+x = samples.sample(shape=(6, 40, 50))
 for name, how in (("a.nc", None), ("b.nc", h5z_gpu.Lossy(relative=1e-3))):
     with netCDF4.Dataset(f"{sys.argv[1]}/{name}", "w") as ds:
         for d, n in zip(("time", "lat", "lon"), (None, 40, 50)):

@@ -26,6 +26,7 @@ def same(a, b):
     assert x == y, f"{b.name}: {x[at - 300 : at + 50]}\nbecame\n{y[at - 300 : at + 50]}"
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("hdf5", ["now", "hdf5-1.12", "hdf5-1.14"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_in_every_place_are_as_they_were(hdf5, seed, tmp_path):

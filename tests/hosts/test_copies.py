@@ -103,6 +103,7 @@ def test_ncgen_of_a_header_alone(begin):
     assert (y == -999.0).all() and listed(filters(tmp / "empty.nc", "v")[0][2])[0] == word
 
 
+@pytest.mark.third
 def test_a_chain_of_programs(begin):
     path, tmp, mode, value, word = begin
     run("nccopy", "-c", "v:4,40,10", path, tmp / "1.nc")

@@ -73,6 +73,7 @@ def test_every_change_is_refused_and_the_other_chunks_are_read(file):
         assert f["v"][...].tobytes() == y.tobytes()
 
 
+@pytest.mark.third
 def test_every_program_fails_without_crashing(file, tmp_path):
     path, _, frame = file
     bad = bytearray(frame)

@@ -80,6 +80,7 @@ def environment(desk, **more):
     return env | {"PATH": f"{desk}/.bin:{env['PATH']}"}
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("page", RUN)
 def test_what_a_page_shows_works(page, desk, field, prefix):
     run(sys.executable, HERE / "page.py", ROOT / "docs" / page, env=environment(desk, **prefix), cwd=desk)
@@ -355,6 +356,7 @@ def test_the_plots_are_of_the_present_record(tmp_path):
         assert same, f"{path.name} is not of tests/gpu/record.toml: run docs/pictures/measured.py"
 
 
+@pytest.mark.third
 def test_the_site_builds_without_a_warning(tmp_path):
     env = environment(tmp_path) | {"HOME": str(tmp_path)}
     build = ["-m", "sphinx", "-q", "-W", "--keep-going", "-c", ROOT / "docs", "-d", tmp_path / "trees"]

@@ -21,6 +21,7 @@ SHAPES = {(6, 10, 40, 60): (6, 10, 40, 60), (7, 11, 45, 33): (4, 6, 40, 30), (3,
           (2, 3, 5, 7, 20, 31): (2, 3, 4, 7, 16, 31)}  # fmt: skip
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", ["<f4", ">f8", "<i2", "<i4"])
 def test_values_are_where_they_were(shape, kind, tmp_path, monkeypatch):

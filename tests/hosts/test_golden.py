@@ -26,6 +26,7 @@ def test_there_are_files_of_both_kinds():
     assert {p.name for p in FILES} == {"all.h5", "all.nc"} and (ROOT / "tests/files/0.1.0/all.h5") in FILES
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("path", FILES, ids=IDS)
 @pytest.mark.parametrize("reader", programs.READERS)
 def test_every_program_reads_the_same_bits(reader, path, tmp_path):

@@ -25,6 +25,7 @@ TAKEN = [(m, c) for m in MODES for c in ("auto", "szx", "lorenzo", "planes")
          if (m, c) != ("pointwise_relative", "planes")]
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("mode, codec", TAKEN)
 def test_float16_keeps_its_bound(mode, codec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

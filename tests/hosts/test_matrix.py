@@ -4,7 +4,7 @@ import judge
 import numpy as np
 import programs
 import pytest
-from conftest import sample
+from samples import sample
 
 WORD = 11003  # absolute 1e-3
 LORENZO = 211003
@@ -48,6 +48,7 @@ def test_every_writer_holds_the_bound_and_shrinks_the_data(writer, word, written
             assert list(h[name].chunks) == CHUNK[name]
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("writer", programs.WRITERS)
 @pytest.mark.parametrize("reader", programs.READERS)
 def test_every_reader_sees_the_same_bits(writer, reader, written, tmp_path):

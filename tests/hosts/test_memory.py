@@ -25,6 +25,7 @@ def series(program, *args, threads, cwd):
     return lines
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("codec, word, dtype", CODECS, ids=NAMES)
 @pytest.mark.parametrize("whose", ["own", "host"])
 def test_every_request_for_memory_may_fail(codec, word, dtype, whose, program, tmp_path):
@@ -37,6 +38,7 @@ def test_requests_of_eight_threads_may_fail(codec, word, dtype, program, tmp_pat
     series(program, "fail", word, dtype, "64x128x128", "own", 41, threads=8, cwd=tmp_path)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("codec, word, dtype", [CODECS[0], CODECS[1], CODECS[4]], ids=["szx", "lorenzo", "ndzip"])
 def test_any_amount_of_address_space_will_do(codec, word, dtype, threads, program, tmp_path):

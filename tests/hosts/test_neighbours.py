@@ -238,6 +238,7 @@ CASES = [("mixed", c) for c in CHAINS] + [("bare", c) for c in CHAINS
                                           if any(line.startswith(NCO) for line in CHAINS[c])]
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("kind, chain", CASES)
 def test_neighbours_keep_every_bit_and_ours_their_bound(kind, chain, tmp_path_factory, tmp_path):
     row = told(chain, files(kind, tmp_path_factory.getbasetemp()), tmp_path)
@@ -250,7 +251,7 @@ def test_other_plugins_in_one_process(first, tmp_path):
     text = python(first + """
 if True:
     import sys, numpy as np
-    from conftest import sample
+    from samples import sample
     x = sample()
     def pipeline(*plan):
         dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

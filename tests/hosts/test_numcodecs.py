@@ -8,7 +8,7 @@ from test_zarr import READ, WRITE
 HEAD = """
 import json, pickle, sys, warnings, numcodecs, zarr, judge, numpy as np, h5z_gpu
 from pathlib import Path
-from conftest import sample
+from samples import sample
 from h5z_gpu import Lossless, Lossy
 from h5z_gpu.zarr import Compressor
 
@@ -124,6 +124,7 @@ refused(lambda: h5z_gpu.zarr.Serializer(how), "fill value", "zarr.create_array")
 """, tmp_path)
 
 
+@pytest.mark.third
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("words", [(11003,), (111003,), (211003,), (90000,), ()])
 def test_zarr_python_reads_what_netcdf_writes(words, dtype, tmp_path):

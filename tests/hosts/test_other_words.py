@@ -163,6 +163,7 @@ def test_frames_of_any_codec_fit_their_chunk(word, tmp_path):
 
 # --- words of another chunk
 # ----------------------------------------------------------------------------------------------
+@pytest.mark.third
 @pytest.mark.parametrize("flag", "om")
 @pytest.mark.parametrize("content", ["smooth f8", "noise"])
 @pytest.mark.parametrize("chunk", [(12, 32, 20), (2, 32, 40), (12, 31, 1)], ids=times)

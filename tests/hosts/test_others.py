@@ -112,7 +112,7 @@ def test_a_chunk_that_is_longer_than_its_filters_leave_one_is_read_by_hdf5(tmp_p
 NETCDF = """
 import netCDF4, sys
 import numpy as np
-from conftest import sample
+from samples import sample
 x = sample(np.float32, (40, 256, 256))
 with netCDF4.Dataset(sys.argv[1], "w") as d:
     for name, n in zip("tyx", (None, 256, 256)):

@@ -6,7 +6,8 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import sample, use
+from conftest import use
+from samples import sample
 from programs import filters, listed
 
 VALUES = sample(shape=(8, 40, 50))

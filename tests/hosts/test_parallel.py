@@ -12,7 +12,7 @@ SHAPE, CHUNK = (22, 32, 40), (4, 32, 40)
 HEAD = f"""
 import contextlib, sys, dask, dask.array, distributed, h5py, xarray, numpy as np, h5z_gpu.dask, h5z_gpu.parallel
 from pathlib import Path
-from conftest import sample
+from samples import sample
 SHAPE, CHUNK = {SHAPE}, {CHUNK}
 path, kind, x = Path(sys.argv[1]), sys.argv[2], sample(shape=SHAPE)
 

@@ -17,7 +17,7 @@ IMPORTS = {"h5py": "import h5py", "netCDF4": "import netCDF4", "PyTables": "impo
 
 INTERLEAVED = """
 import sys, numpy as np, judge
-from conftest import sample
+from samples import sample
 import wheel
 chunk = {"v": [3, 16, 47], "w": [5, 33, 20]}
 data = {"v": sample(np.float32), "w": sample(np.float64, seed=2)}
@@ -47,7 +47,7 @@ def test_three_libraries_in_three_threads(tmp_path):
     """One thread for each: netCDF4 and PyTables are not safe with two of their own."""
     text = python("""if True:
         import sys, threading, numpy as np, h5py, netCDF4, tables, judge, wheel
-        from conftest import sample
+        from samples import sample
         x = sample(np.float32, (20, 64, 64))
         wrong = []
         def work(library, tag):
@@ -72,7 +72,7 @@ def test_multiprocessing_after_the_filter_was_used(method, tmp_path):
     """The parent has used threads of the filter; its children must neither hang nor fail."""
     (tmp_path / "work.py").write_text("""if True:
         import multiprocessing, sys, numpy as np, h5py, judge
-        from conftest import sample
+        from samples import sample
         x = sample(np.float32, (64, 128, 128))
         def there_and_back(i):
             path = f"{sys.argv[1]}/{i}.h5"

@@ -5,7 +5,7 @@ from conftest import use
 HEAD = """
 import json, sys, h5py, zarr, fsspec, netCDF4, h5z_gpu, numpy as np, xarray
 from pathlib import Path
-from conftest import sample
+from samples import sample
 from h5z_gpu import Lossless, Lossy
 from h5z_gpu.zarr import references
 from kerchunk.hdf import Hdf5FeatureNotSupported

@@ -69,7 +69,7 @@ def test_a_c_program_does_what_it_did(tmp_path):
 WRITE = """
 import h5py, sys
 import numpy as np
-from conftest import sample
+from samples import sample
 x = sample(np.float32, (40, 130, 170), noise=0.1)
 with h5py.File(sys.argv[1], "w", rdcc_nbytes=0) as f:
     for name, words in (("lossy", 11002), ("exact", 90000), ("lorenzo", 211003)):
@@ -109,7 +109,7 @@ def test_h5repack_packs_and_unpacks(tmp_path):
 NETCDF = """
 import ctypes, netCDF4, sys
 import numpy as np
-from conftest import sample
+from samples import sample
 from wheel import loaded, u32
 x = sample(np.float32, (40, 256, 256))
 with netCDF4.Dataset(sys.argv[1], "w") as d:
@@ -163,7 +163,7 @@ def test_calls_for_several_datasets_and_those_that_are_not_waited_for(package, t
 
 FULL = """
 import ctypes, errno, h5py, os, sys
-from conftest import sample
+from samples import sample
 f = h5py.File(sys.argv[1], "w", rdcc_nbytes=0)
 more = {"compression": 443, "compression_opts": (90000,)} if sys.argv[2] == "filtered" else {}
 d = f.create_dataset("x", (64, 256, 256), "f4", chunks=(4, 256, 256), **more)

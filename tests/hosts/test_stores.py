@@ -9,7 +9,7 @@ CHANGE = ROOT / "docs/zarr.md"
 HEAD = """
 import os, sys, h5py, zarr, xarray, h5z_gpu, h5z_gpu.zarr, numpy as np
 from pathlib import Path
-from conftest import sample
+from samples import sample
 from h5z_gpu import Lossless, Lossy
 from h5z_gpu.zarr import Serializer
 path = Path(sys.argv[1])

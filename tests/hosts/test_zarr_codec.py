@@ -6,7 +6,7 @@ from conftest import use
 HEAD = """
 import json, pickle, sys, warnings, zarr, judge, numpy as np, h5z_gpu
 from pathlib import Path
-from conftest import sample
+from samples import sample
 from h5z_gpu import Lossless, Lossy
 from h5z_gpu.zarr import Serializer
 

@@ -17,6 +17,7 @@ Said = list[tuple[str, Any, Any]]
 _LAYOUTS = {h5d.COMPACT: "compact", h5d.CONTIGUOUS: "contiguous", h5d.CHUNKED: "chunked", h5d.VIRTUAL: "virtual"}
 _FILL = {h5d.FILL_VALUE_UNDEFINED: "undefined", h5d.FILL_VALUE_DEFAULT: "the default",
          h5d.FILL_VALUE_USER_DEFINED: "declared"}  # fmt: skip
+_ALL_FILTERS = 0  # H5Z_FILTER_ALL
 _ALLOC = {h5d.ALLOC_TIME_DEFAULT: "default", h5d.ALLOC_TIME_EARLY: "early", h5d.ALLOC_TIME_LATE: "late",
           h5d.ALLOC_TIME_INCR: "as chunks are written"}  # fmt: skip
 _FILL_TIME = {h5d.FILL_TIME_ALLOC: "at allocation", h5d.FILL_TIME_NEVER: "never", h5d.FILL_TIME_IFSET: "if set"}
@@ -110,8 +111,10 @@ def of_datasets(x: h5p.PropDCID, y: h5p.PropDCID, stored_anew: bool) -> Said:
     found = _compared(x, y, asked)
     if not found and not stored_anew and x.fill_value_defined() == y.fill_value_defined():
         x, y = x.copy(), y.copy()
-        for each in (x, y):  # it is compared by itself
+        for each in (x, y):  # fill values are compared by themselves; filters are, but for names, which may be missing
             call("H5Pset_fill_value", each.id, 0, None)
+            if each.get_nfilters():
+                each.remove_filter(_ALL_FILTERS)
         if not call("H5Pequal", x.id, y.id) and encoded(x) != encoded(y):
             found.append(("creation properties", "as they were", "others"))
     return found
