@@ -60,9 +60,9 @@ $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@$(CARGO) build --quiet --profile $(PROFILE)
 	@mkdir -p target/plugin target/bin
 	@cmp -s $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/
-	@for door in preload vol; do mkdir -p target/$$door && { \
-	    cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu_$$door.so target/$$door/libh5zgpu_$$door.so || \
-	    install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu_$$door.so target/$$door/; }; done
+	@mkdir -p target/preload
+	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/libh5zgpu_preload.so || \
+	    install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/
 	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
 
 rust:
@@ -91,16 +91,12 @@ rust:
 	@echo "h5py with $*"
 	@rm -rf $@ && $(PIP) --no-deps --target $@ -r $< && touch $@
 
-# HDF5's headers, out of the crates that build it: for programs that are linked with the libraries of wheels.
-.env/headers/1.14: CRATE := 0.9.5
-.env/headers/2.0: CRATE := 0.10.0
-.env/headers/2.2: CRATE := 0.10.4
-HEADERS := $(addprefix .env/headers/,1.14 2.0 2.2)
-$(HEADERS): | rust
-	@echo "Headers of HDF5 $(@F)"
+# HDF5's sources, out of the crate that builds it: packaging/check/test_signed.py builds a library with them.
+.env/headers/2.2: | rust
+	@echo "Sources of HDF5 $(@F)"
 	@rm -rf $@.new $@ && mkdir -p $@.new/src && touch $@.new/src/lib.rs && cd $@.new && printf '%s\n' '[package]' \
 	    'name = "headers"' 'version = "0.0.0"' 'edition = "2024"' '[workspace]' '[dependencies]' \
-	    'hdf5-metno-src = "=$(CRATE)"' >Cargo.toml && $(CARGO) vendor --quiet >/dev/null
+	    'hdf5-metno-src = "=0.10.4"' >Cargo.toml && $(CARGO) vendor --quiet >/dev/null
 	@mv $@.new $@
 
 .env/check: tests/check/requirements.txt .env/tests
@@ -148,8 +144,8 @@ test test-all: environments
 # Debian's packages beside Python's: both wait for a network.
 environments: rust .env/made
 	@$(MAKE) --no-print-directory tools & tools=$$!; \
-	    $(MAKE) --no-print-directory .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(HEADERS) \
-	    $(CUDA_COMPILER); python=$$?; wait $$tools && exit $$python
+	    $(MAKE) --no-print-directory .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER); \
+	    python=$$?; wait $$tools && exit $$python
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check

@@ -44,7 +44,7 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	@cp target/$(PROFILE)/gpu_check target/$(PROFILE)/gpu_bench $(BUNDLE)/
 	@cp -r tests/vectors/v1 $(BUNDLE)/vectors
 	@cp tests/gpu/*.py tests/gpu/run.sh tests/bench/unchanged.py $(BUNDLE)/
-	@cp -r target/bin target/preload target/vol $(BUNDLE)/
+	@cp -r target/bin target/preload $(BUNDLE)/
 	@mkdir $(BUNDLE)/h5z_gpu && cp plugin/python/h5z_gpu/*.py $(BUNDLE)/h5z_gpu/
 	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt
 	@$(if $(WITH_PEERS),$(PIP) --no-deps --target $(BUNDLE)/peers --python-version 3.12 \

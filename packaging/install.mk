@@ -7,7 +7,7 @@
 #                                             one
 #     PREFIX/lib/hdf5/plugin/libh5zgpu.so     link to it, where HDF5 libraries of this prefix look
 #     PREFIX/lib/libh5zgpu.so                 link to it, for programs that call h5z_gpu.h
-#     PREFIX/lib/h5z-gpu/preload/, vol/       the libraries of `h5z-gpu run`, where HDF5 does not look by itself
+#     PREFIX/lib/h5z-gpu/preload/             the library of `h5z-gpu run`, where HDF5 does not look by itself
 #     PREFIX/lib/h5z-gpu/bin/h5z-gpu          the program, which looks for ../plugin; PREFIX/bin has a link to it
 #
 # Nothing is built here, so that root need not run compilers.
@@ -28,7 +28,6 @@ PLUGIN_DIR := $(OURS)/plugin
 VERSION    := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 DOCS       := LICENSE LICENSE-MIT LICENSE-APACHE packaging/THIRD-PARTY.txt README.md CHANGELOG.md
 PRELOAD    := target/preload/libh5zgpu_preload.so
-VOL        := target/vol/libh5zgpu_vol.so
 BUILT      := $(PLUGIN) $(PRELOAD) $(VOL) target/bin/h5z-gpu
 
 .PHONY: install uninstall installed-files
@@ -48,11 +47,10 @@ install:
 	    [ -e $$f ] || { echo "$$f is missing: run \`make\` first, as the user who builds"; exit 1; }; done
 	@case "$(PREFIX) $(LIBDIR)" in /*\ /*\ * | [!/]* | *\ [!/]*) \
 	    echo "PREFIX is \"$(PREFIX)\": give a whole path without blanks, such as /usr/local"; exit 1 ;; esac
-	@install -d "$(DESTDIR)$(PLUGIN_DIR)" "$(DESTDIR)$(OURS)/preload" "$(DESTDIR)$(OURS)/vol" "$(DESTDIR)$(OURS)/bin" \
+	@install -d "$(DESTDIR)$(PLUGIN_DIR)" "$(DESTDIR)$(OURS)/preload" "$(DESTDIR)$(OURS)/bin" \
 	    "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(DOCDIR)" "$(DESTDIR)$(MANDIR)/man1"
 	@install -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/"
 	@install -m 755 $(PRELOAD) "$(DESTDIR)$(OURS)/preload/"
-	@install -m 755 $(VOL) "$(DESTDIR)$(OURS)/vol/"
 	@install -m 755 target/bin/h5z-gpu "$(DESTDIR)$(OURS)/bin/"
 	@$(call link,$(OURS)/bin/h5z-gpu,$(BINDIR),h5z-gpu)
 	@$(call link,$(PLUGIN_DIR)/libh5zgpu.so,$(LIBDIR),libh5zgpu.so)
@@ -72,7 +70,7 @@ install:
 # Every file that `install` makes, one a line.
 installed-files:
 	@printf '%s\n' $(PLUGIN_DIR)/libh5zgpu.so $(OURS)/preload/libh5zgpu_preload.so \
-	    $(OURS)/vol/libh5zgpu_vol.so $(OURS)/bin/h5z-gpu \
+	    $(OURS)/bin/h5z-gpu \
 	    $(BINDIR)/h5z-gpu $(LIBDIR)/libh5zgpu.so \
 	    $(addsuffix /libh5zgpu.so,$(HDF5_PLUGINDIRS)) $(INCLUDEDIR)/h5z_gpu.h \
 	    $(addprefix $(DOCDIR)/,$(notdir $(DOCS))) $(MANDIR)/man1/h5z-gpu.1 $(LIBDIR)/pkgconfig/h5z-gpu.pc \

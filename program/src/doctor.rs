@@ -9,9 +9,9 @@
 //! ```
 
 mod checks;
-mod doors;
 mod examination;
 mod gpu;
+mod preload;
 mod report;
 
 use crate::places::Packages;
@@ -60,7 +60,7 @@ impl Examination {
     fn conclude(&mut self) {
         self.check_files();
         self.check_variables();
-        self.check_doors();
+        self.check_preload();
         self.folders = self.look_into_folders();
         self.check_plugin();
         self.check_libraries();

@@ -16,9 +16,6 @@ pub(crate) const PLUGIN: &str = match () {
 };
 /// File name of the library that stands before HDF5, in the folder `preload` beside the plugin's.
 pub(crate) const PRELOAD: &str = "libh5zgpu_preload.so";
-/// File name of the connector, in the folder `vol`, and what HDF5_VOL_CONNECTOR calls it.
-pub(crate) const VOL: &str = "libh5zgpu_vol.so";
-pub(crate) const CONNECTOR: &str = "h5z_gpu";
 /// Filter id in HDF5's testing range.
 pub(crate) const ID: u32 = 443;
 

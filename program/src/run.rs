@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run`: a program that cannot be changed, whose HDF5 reads and writes many chunks at a time.
 //!
-//! There are two doors. `libh5zgpu_preload.so` stands before HDF5's functions; `libh5zgpu_vol.so` is a connector that
-//! HDF5 1.14 and newer load by themselves. Either is there for that program and for what it starts, and for nothing
-//! else: the variables are set for it alone. Never put them into a shell's profile. HDF5 2.0 and 2.2 crash where the
-//! connector that the variable names is not found, so what is named is opened before.
+//! `libh5zgpu_preload.so` stands before HDF5's functions, for that program and for what it starts, and for nothing
+//! else: the variables are set for it alone. Never put them into a shell's profile. What is named is opened before.
 
-use crate::places::{CONNECTOR, PLUGIN, PRELOAD, Packages, VOL};
+use crate::places::{PLUGIN, PRELOAD, Packages};
 use crate::{Fail, Outcome, variable};
 use std::env;
 use std::ffi::OsString;
@@ -20,7 +18,8 @@ use std::process::Command;
 enum Door {
     /// Before HDF5's functions (LD_PRELOAD): HDF5 1.10.3 and newer
     Preload,
-    /// Inside of HDF5, by a connector: HDF5 1.14 to 2.2, also of programs that look functions up by name
+    /// Was a connector inside of HDF5
+    #[value(hide = true)]
     Vol,
 }
 
@@ -48,22 +47,19 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let leads = env::split_paths(&searched).any(|folder| folder.join(PLUGIN).is_file());
     let packages = a.packages.of_program(Path::new(&a.line[0]));
     let folders = if leads { searched } else { variable::value(&packages)? };
-    match a.door {
-        Door::Preload => {
-            let mut libraries = OsString::from(preload(&plugin)?);
-            if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
-                libraries.push(" ");
-                libraries.push(theirs);
-            }
-            command.env("LD_PRELOAD", libraries).env("HDF5_PLUGIN_PATH", folders);
-        }
-        Door::Vol => {
-            let mut path = OsString::from(connector(&plugin)?);
-            path.push(":");
-            path.push(folders);
-            command.env("HDF5_VOL_CONNECTOR", CONNECTOR).env("HDF5_PLUGIN_PATH", path);
-        }
+    if a.door == Door::Vol {
+        return Err(wrong(
+            "--door vol, a connector inside of HDF5, is no longer there: leave the option out. It alone reached \
+             programs that look functions up by name; in Python `import h5z_gpu.everywhere`, or h5z_gpu.write and \
+             read, and elsewhere h5z_gpu_read_dataset of the C interface do the same",
+        ));
     }
+    let mut libraries = OsString::from(preload(&plugin)?);
+    if let Some(theirs) = env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+        libraries.push(" ");
+        libraries.push(theirs);
+    }
+    command.env("LD_PRELOAD", libraries).env("HDF5_PLUGIN_PATH", folders);
     if a.explain {
         command.env("H5Z_GPU_EXPLAIN", "1");
     }
@@ -85,25 +81,6 @@ fn preload(plugin: &Path) -> Outcome<PathBuf> {
         return Err(wrong(format!("{file}: the loader takes no path with a blank or a colon, move it")));
     }
     Ok(file)
-}
-
-/// The connector's folder, where nothing keeps HDF5 from it.
-fn connector(plugin: &Path) -> Outcome<PathBuf> {
-    let other = env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
-    if !other.trim().is_empty() && other.split_ascii_whitespace().next() != Some(CONNECTOR) {
-        return Err(wrong(format!(
-            "HDF5_VOL_CONNECTOR is '{other}': a program has one connector, unset it, or take --door preload"
-        )));
-    }
-    if env::var_os("HDF5_PLUGIN_PRELOAD").is_some_and(|v| v == "::") {
-        return Err(wrong("HDF5_PLUGIN_PRELOAD is '::', which forbids HDF5 every plugin: unset it"));
-    }
-    let file = opened(plugin, "vol", VOL)?;
-    if file.to_string_lossy().contains(':') {
-        let file = file.display();
-        return Err(wrong(format!("{file}: a path with a colon cannot stand in HDF5_PLUGIN_PATH, move it")));
-    }
-    Ok(file.parent().map(Path::to_path_buf).unwrap_or_default())
 }
 
 /// A library in a folder beside the plugin's, which the loader can open.

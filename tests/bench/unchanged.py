@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs that cannot be changed, beside themselves under `h5z-gpu run`: h5py, netCDF4 and h5repack, as far as they
-are there, plain and by both doors, and `h5z_gpu.write` and `read`.
+are there, plain and under it, and `h5z_gpu.write` and `read`.
 
     unchanged.py [--program h5z-gpu] [--mb 268] [--rounds 3] [--dir /dev/shm] [--rows TEXTS] [--json FILE]
 
@@ -25,7 +25,7 @@ MIB = 1 << 20
 CODECS = "lorenzo", "planes", "szx", "lossless"
 # Bytes of chunks; those of 4 MiB are a slice.
 CHUNKS = {"4 MiB": (1, 1024, 1024), "256 KiB": (1, 256, 256)}
-ARMS = "plain", "preload", "vol", "h5z_gpu"
+ARMS = "plain", "preload", "h5z_gpu"
 
 
 def field(mb):
@@ -164,7 +164,7 @@ def one(a):
 # --- all of them -----------------------------------------------------------------------------------------------------
 def under(a, arm):
     """What stands before a command."""
-    return [a.program, "run", "--door", arm, "--"] if arm in ("preload", "vol") else []
+    return [a.program, "run", "--"] if arm == "preload" else []
 
 
 def measured(a, arm, program, codec, chunk, file):
@@ -183,9 +183,7 @@ def repacked(a, x, folder):
     with h5py.File(names[0], "w") as f:
         f["v"] = x
     rows = {}
-    for arm in ARMS[:3]:
-        if arm == "vol" and " 1.1" in subprocess.run(["h5repack", "--version"], capture_output=True, text=True).stdout:
-            continue
+    for arm in ARMS[:2]:
         pack = ["h5repack", "-l", "v:CHUNK=1x1024x1024", "-f", f"v:UD=443,0,1,{words('planes')}", *names[:2]]
         unpack = ["h5repack", "-f", "v:NONE", *names[1:]]
         rows[arm] = best(a.rounds, *(lambda c=c: subprocess.run(under(a, arm) + c, check=True) for c in (pack, unpack)))

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
    Calls for several datasets at once, and calls that need not wait, which HDF5 has from 1.14 on: each line must be the
-   same under `h5z-gpu run`, by both doors. Built by test_vol.py: several FILE. */
+   same under `h5z-gpu run`. Built by test_run.py with the headers of HDF5 1.10, and linked with newer libraries.
+   Usage: several FILE */
 #include <hdf5.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What HDF5 1.14 added. */
+#define H5S_BLOCK 1
+#define H5S_PLIST 2
+#define WHERE __FILE__, __func__, __LINE__
+int H5Dwrite_multi(size_t, hid_t[], hid_t[], hid_t[], hid_t[], hid_t, const void *[]);
+int H5Dread_multi(size_t, hid_t[], hid_t[], hid_t[], hid_t[], hid_t, void *[]);
+int H5Dwrite_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, const void *, hid_t);
+int H5Dread_async(const char *, const char *, unsigned, hid_t, hid_t, hid_t, hid_t, hid_t, void *, hid_t);
+int H5Dwrite_multi_async(const char *, const char *, unsigned, size_t, hid_t[], hid_t[], hid_t[], hid_t[], hid_t,
+                         const void *[], hid_t);
+int H5Dread_multi_async(const char *, const char *, unsigned, size_t, hid_t[], hid_t[], hid_t[], hid_t[], hid_t,
+                        void *[], hid_t);
+int H5Pset_dataset_io_hyperslab_selection(hid_t, unsigned, H5S_seloper_t, const hsize_t[], const hsize_t[],
+                                          const hsize_t[], const hsize_t[]);
+hid_t H5EScreate(void);
+int H5ESwait(hid_t, uint64_t, size_t *, _Bool *);
 
 enum { N = 400, M = 300, C = 100, SETS = 3 };
 static float a[SETS][N][M], b[SETS][N][M];
@@ -76,14 +95,14 @@ int main(int argc, char **argv) {
     /* Not waited for. */
     hid_t set = H5EScreate();
     size_t left = 1;
-    hbool_t failed = 1;
-    wrote = H5Dwrite_async(sets[0], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a[0], set);
+    _Bool failed = 1;
+    wrote = H5Dwrite_async(WHERE, sets[0], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a[0], set);
     for (int k = 0; k < 2; k++)
-        read = H5Dread_async(sets[k], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, k ? b[2] : b[0], set);
-    read |= H5Dwrite_multi_async(2, sets, types, all, all, H5P_DEFAULT, from, set);
-    read |= H5Dread_multi_async(2, sets, types, all, all, H5P_DEFAULT, to, set);
+        read = H5Dread_async(WHERE, sets[k], H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, k ? b[2] : b[0], set);
+    read |= H5Dwrite_multi_async(WHERE, 2, sets, types, all, all, H5P_DEFAULT, from, set);
+    read |= H5Dread_multi_async(WHERE, 2, sets, types, all, all, H5P_DEFAULT, to, set);
     read |= H5Dread(plain, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, b[1]);
-    H5ESwait(set, H5ES_WAIT_FOREVER, &left, &failed);
+    H5ESwait(set, UINT64_MAX, &left, &failed);
     told("not waited for", wrote < 0 ? wrote : read);
     printf("left: %d, failed: %d\n", (int)left, (int)failed);
 

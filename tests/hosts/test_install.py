@@ -100,8 +100,7 @@ def test_hdf5_finds_it_in_each_folder_and_the_command_line_names_one(installed, 
     env = clean()
     del env["HDF5_PLUGIN_PATH"]
     assert run(installed / "bin/h5z-gpu", "path", env=env) == f"{installed}/lib/h5z-gpu/plugin\n"
-    for door in ("preload", "vol"):
-        run(installed / "bin/h5z-gpu", "run", "--door", door, "--", "true", env=env)
+    run(installed / "bin/h5z-gpu", "run", "--", "true", env=env)
     line = run(installed / "bin/h5z-gpu", "env", env=env)
     shown = run("sh", "-c", line + 'printf %s "$HDF5_PLUGIN_PATH"').split(":")
     assert shown[0] == str(installed / "lib/h5z-gpu/plugin")

@@ -17,9 +17,9 @@ OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
 SHORT = "by many chunks at a time"
 
 
-def under(*command, door="preload", **how):
+def under(*command, **how):
     """The output of a program under `h5z-gpu run --explain`, and the lines that explain it."""
-    lines = run(H5Z_GPU, "run", "--door", door, "--explain", "--", *command, **how).splitlines(keepends=True)
+    lines = run(H5Z_GPU, "run", "--explain", "--", *command, **how).splitlines(keepends=True)
     explains = [line for line in lines if re.match(r"h5z-gpu: .*: (read|write) \d+ times by ", line)]
     return "".join(line for line in lines if line not in explains), "".join(explains)
 
@@ -34,11 +34,19 @@ def test_every_value_is_the_same_as_in_numpy(version):
         assert reason in why, reason
 
 
-def built(name, folder):
-    """A C program of this folder with Debian's HDF5."""
-    link = ["-I/usr/include/hdf5/serial", f"-L{hdf5_dir()}", "-lhdf5", "-lpthread"]
-    run("cc", "-O1", "-o", folder / name, HERE / f"{name}.c", *link)
+def built(name, folder, library=None):
+    """A C program of this folder with Debian's HDF5, or with that of a wheel."""
+    there = [library, f"-Wl,-rpath,{library.parent}", "-Wl,--allow-shlib-undefined"] if library else [
+        f"-L{hdf5_dir()}", "-lhdf5"]
+    run("cc", "-O1", "-o", folder / name, HERE / f"{name}.c", "-I/usr/include/hdf5/serial", *there, "-lpthread")
     return folder / name
+
+
+def wheels(package):
+    """The HDF5 library of a wheel."""
+    (site,) = (ROOT / ".env/lib").glob("python3*/site-packages")
+    (library,) = (site / f"{package}.libs").glob("libhdf5-*")
+    return library
 
 
 def test_threads_of_one_program(tmp_path):
@@ -137,6 +145,22 @@ def test_a_damaged_chunk_gives_the_error_that_it_gives_natively(tmp_path):
     assert said == plain and "checksum" in plain and "cannot be read" in why, (plain, said, why)
 
 
+@pytest.mark.parametrize("package", ["tables", "h5py", "netcdf4"])
+def test_calls_for_several_datasets_and_those_that_are_not_waited_for(package, tmp_path):
+    """With HDF5 1.14.6, 2.0.0 and 2.2.0."""
+    made = built("several", tmp_path, wheels(package))
+    env = clean(HDF5_DISABLE_VERSION_CHECK="2")  # of the headers
+    plain = run(made, tmp_path / "a.h5", env=env)
+    said, why = under(made, tmp_path / "b.h5", env=env)
+    assert said == plain and plain.count("failed") == 1, (said, plain)
+    assert plain.count("as written") == 4 and plain.count("right") == 2 and "a space of another kind" in why
+    assert "open: 1, references: 1" in plain
+    ways = re.findall(rf"/(\w+): (read|write) (\d) times {SHORT}", why)
+    assert [" ".join(w) for w in ways] == ["first read 5", "first write 4", "last read 5", "last write 3"], why
+    assert why.count("plain: read 4 times by HDF5") == 1, why
+
+
+
 FULL = """
 import ctypes, errno, h5py, os, sys
 from samples import sample
@@ -152,12 +176,11 @@ os._exit(0)  # HDF5 cannot write what is left
 """
 
 
-@pytest.mark.parametrize("door", ["preload", "vol"])
 @pytest.mark.parametrize("kind", ["filtered", "plain"])
-def test_a_full_file_system_is_told_as_hdf5_tells_it(kind, door, tmp_path, faults):
+def test_a_full_file_system_is_told_as_hdf5_tells_it(kind, tmp_path, faults):
     command = [sys.executable, "-c", FULL, tmp_path / "a.h5", kind]
     env = clean(PYTHONPATH=str(HERE), LD_PRELOAD=faults)
-    told = run(H5Z_GPU, "run", "--door", door, "--", *command, env=env)
+    told = run(H5Z_GPU, "run", "--", *command, env=env)
     assert told.startswith("28 [Errno 28] ") and "hdf5 cannot write the chunk at" in told.lower(), told
     plain = run(*command, env=env)
     assert plain.startswith("28 [Errno 28] Can't synchronously write data"), plain
@@ -177,6 +200,8 @@ def test_what_is_missing_is_said(tmp_path):
     for program, status, why in (("no-such-program", 127, "No such file"), (folder, 126, "Permission denied")):
         ended = subprocess.run([H5Z_GPU, "run", "--", program], env=clean(), capture_output=True, text=True)
         assert (ended.returncode, why in ended.stderr) == (status, True), ended
+    gone = run(H5Z_GPU, "run", "--door", "vol", "--", "true", ok=False)
+    assert "no longer there" in gone and "h5z_gpu.everywhere" in gone, gone
     nowhere = clean(H5Z_GPU_PLUGIN_PATH=str(tmp_path))
     assert "H5Z_GPU_PLUGIN_PATH" in run(H5Z_GPU, "run", "--", "true", env=nowhere, ok=False)
     told = run(H5Z_GPU, "run", "--", "env", env={"PATH": clean()["PATH"], "LD_PRELOAD": ""})
@@ -193,8 +218,35 @@ def test_filters_that_netcdf4_brings_are_there(tmp_path):
         env = clean(PATH=f"{Path(sys.executable).parent}:{clean()['PATH']}")
         env.pop("HDF5_PLUGIN_PATH", None)
         assert run(python, "-c", code, tmp_path / "a.nc", env=env) == "True\n"
-        for door in "preload", "vol":
-            assert run(H5Z_GPU, "run", "--door", door, "--", python, "-c", code, tmp_path / "a.nc", env=env) == "True\n"
+        assert run(H5Z_GPU, "run", "--", python, "-c", code, tmp_path / "a.nc", env=env) == "True\n"
+
+
+def test_doctor_warns_of_a_library_before_every_program(tmp_path):
+    def told(path):
+        return run(H5Z_GPU, "doctor", "--hdf5", wheels("h5py"), env=clean(LD_PRELOAD=str(path)), ok=None)
+
+    gone = told(tmp_path / "libh5zgpu_preload.so")
+    assert "LD_PRELOAD names" in gone and "which is not there" in gone, gone
+    there = told(ROOT / "target/preload/libh5zgpu_preload.so")
+    assert "for every program" in there and "which is not there" not in there, there
+
+
+BY_NAME = """
+import h5z_gpu.everywhere
+import ctypes, h5py, sys
+import numpy as np
+with h5py.File(sys.argv[1]) as f:
+    d, x = f["lossy"], np.empty((40, 130, 170), "f4")
+    read = ctypes.CDLL(None).H5Dread
+    read.argtypes = [ctypes.c_int64] * 5 + [ctypes.c_void_p]
+    assert read(d.id.id, h5py.h5t.NATIVE_FLOAT.id, 0, 0, 0, x.ctypes.data) == 0 and (x == d[...]).all()
+"""
+
+
+def test_everywhere_reaches_a_function_that_ctypes_looks_up_in_the_process(tmp_path):
+    run(sys.executable, "-c", WRITE, tmp_path / "a.h5", env=clean(PYTHONPATH=str(HERE)))
+    said = use(BY_NAME, tmp_path / "a.h5", H5Z_GPU_EXPLAIN="1")
+    assert f"/lossy: read 2 times {SHORT}" in said, said
 
 
 FIRST = """
@@ -234,11 +286,10 @@ def test_names_are_explained_on_one_line(tmp_path):
         f.create_dataset(name, data=sample(np.float32, (40, 130)), chunks=(10, 64), compression=443,
                          compression_opts=(90000,))  # fmt: skip
     read = "import h5py, sys; h5py.File(sys.argv[1], rdcc_nbytes=0)[sys.argv[2]][...]"
-    for door in ("preload", "vol"):
-        said, why = under(sys.executable, "-c", read, path, name, door=door)
-        line = (r"f\x1b]0;title\x07\n.h5:/a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t"
-                r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")  # fmt: skip
-        assert said == "" and why == f"h5z-gpu: {tmp_path}/{line}\n", (said, why)
+    said, why = under(sys.executable, "-c", read, path, name)
+    line = (r"f\x1b]0;title\x07\n.h5:/a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t"
+            r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")  # fmt: skip
+    assert said == "" and why == f"h5z-gpu: {tmp_path}/{line}\n", (said, why)
 
 
 def test_a_folder_whose_name_is_no_text(tmp_path):

@@ -32,8 +32,7 @@ def test_the_command_is_installed(package):
     """And it works with what the wheel brings: the plugin and the package's metadata."""
     env = {k: v for k, v in clean(PYTHONPATH=str(package)).items() if k != "HDF5_PLUGIN_PATH"}
     assert run(package / "bin/h5z-gpu", "path", env=env).strip() == str(package / "h5z_gpu/plugin")
-    for door in ("preload", "vol"):
-        run(package / "bin/h5z-gpu", "run", "--door", door, "--", "true", env=env)
+    run(package / "bin/h5z-gpu", "run", "--", "true", env=env)
     env["HDF5_PLUGIN_PATH"] = run(package / "bin/h5z-gpu", "path", env=env).strip()
     text = run(package / "bin/h5z-gpu", "doctor", env=env)
     assert f"plugin: {package}/h5z_gpu/plugin/libh5zgpu.so\n" in text and text.endswith("nothing is wrong\n"), text

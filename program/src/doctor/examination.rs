@@ -179,11 +179,10 @@ impl Examination {
 /// What a file in a folder of plugins is to this filter; `None` for what belongs to others and does no harm.
 fn candidate(file: PathBuf) -> Option<Candidate> {
     let ours = places::name(&file).starts_with(PLUGIN.split_once('.').map_or(PLUGIN, |name| name.0));
-    let door = places::name(&file) == places::VOL;
     if let Some(why) = fault(&file) {
         return (ours || why.contains("cut short")).then_some(Candidate { file, state: Err(why) });
     }
-    if !ours || door {
+    if !ours {
         return None;
     }
     let answer = ask("plugin", &[file.as_os_str()], &[]);

@@ -55,7 +55,7 @@ macro_rules! any {
 }
 
 #[allow(dead_code)]
-#[path = "../../../doors/src/hdf5.rs"]
+#[path = "../../../preload/src/hdf5.rs"]
 mod doors;
 #[allow(dead_code)]
 #[path = "../../../plugin/src/hdf5.rs"]

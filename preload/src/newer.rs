@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that HDF5 has not had from 1.10 on. `tests/hosts/test_vol.py` has a compiler compare each line with the
-//! headers of each version.
+//! Functions that HDF5 has not had from 1.10 on. `tests/hosts/test_run.py` has a C program call each, with every
+//! version.
 
 use crate::hdf5::Hid;
 use std::ffi::{c_char, c_int, c_uint, c_void};

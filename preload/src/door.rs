@@ -37,21 +37,19 @@ const FILTER: c_int = 443;
 const NO_CHUNKS: &str = "it is not stored in chunks";
 
 /// The arguments of a call but for its values.
-pub struct Call {
+pub(crate) struct Call {
     pub dataset: Hid,
     pub memory: Hid,
     pub here: Hid,
     pub there: Hid,
     pub list: Hid,
-    /// Whether HDF5 itself calls, and holds the lock that its threads share.
-    pub is_inside: bool,
 }
 
 /// Why a call goes HDF5's way.
-pub type Why = Cow<'static, str>;
+pub(crate) type Why = Cow<'static, str>;
 
 /// How a call ended.
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The short way; the number of bytes moved.
     Done(u64),
     /// It is HDF5's to do.
@@ -75,7 +73,7 @@ impl Outcome {
 ///
 /// # Safety
 /// As HDF5 says of `H5Dread`, of a dataset of this host.
-pub unsafe fn read(host: &'static Host, call: &Call, values: *mut c_void) -> Outcome {
+pub(crate) unsafe fn read(host: &'static Host, call: &Call, values: *mut c_void) -> Outcome {
     // SAFETY: the caller's promise.
     let outcome = unsafe { short_way(host, call, values, 0) };
     explain::note(host, call.dataset, "read", outcome.told());
@@ -86,7 +84,7 @@ pub unsafe fn read(host: &'static Host, call: &Call, values: *mut c_void) -> Out
 ///
 /// # Safety
 /// As HDF5 says of `H5Dwrite`, of a dataset of this host.
-pub unsafe fn write(host: &'static Host, call: &Call, values: *const c_void) -> Outcome {
+pub(crate) unsafe fn write(host: &'static Host, call: &Call, values: *const c_void) -> Outcome {
     // SAFETY: the caller's promise; of an array that is read only nothing is written.
     let outcome = unsafe { short_way(host, call, values.cast_mut(), READ_ONLY) };
     explain::note(host, call.dataset, "write", outcome.told());
@@ -94,12 +92,12 @@ pub unsafe fn write(host: &'static Host, call: &Call, values: *const c_void) -> 
 }
 
 /// Says why a write failed on HDF5's error stack. Answers what such a call answers.
-pub fn fail(host: &Host, why: &str) -> c_int {
+pub(crate) fn fail(host: &Host, why: &str) -> c_int {
     if let (Some(errors), Ok(why)) = (&host.errors, CString::new(why)) {
         // SAFETY: texts that end in NUL, and ids of the library's own.
         unsafe {
             let (class, major, minor) = (*errors.class, *errors.major, *errors.minor);
-            let (file, function, text) = (c"doors/src/door.rs", c"H5Dwrite", c"%s");
+            let (file, function, text) = (c"preload/src/door.rs", c"H5Dwrite", c"%s");
             (errors.push)(
                 H5E_DEFAULT,
                 file.as_ptr(),
@@ -124,10 +122,9 @@ unsafe fn short_way(host: &'static Host, call: &Call, values: *mut c_void, flags
     let Some(q) = &host.questions else { return Outcome::Native("HDF5 is older than 1.10".into()) };
     // SAFETY: the caller's promise.
     let judged = unsafe { judge(q, call, flags) };
-    // SAFETY: as above.
-    let native = || call.is_inside || unsafe { is_native(host, call.dataset) };
     match judged {
-        Ok(_) if !native() => Outcome::Native("another connector's dataset".into()),
+        // SAFETY: as above.
+        Ok(_) if unsafe { !is_native(host, call.dataset) } => Outcome::Native("another connector's dataset".into()),
         // SAFETY: as above.
         Ok(judged) => unsafe { transfer(host, q, call, &judged, values, flags) },
         Err(why) => Outcome::Native(why),
@@ -158,7 +155,7 @@ unsafe fn is_native(host: &Host, dataset: Hid) -> bool {
 ///
 /// # Safety
 /// Two identifiers, which HDF5 checks.
-pub unsafe fn glance(q: &Questions, here: Hid, there: Hid) -> Result<(), Why> {
+unsafe fn glance(q: &Questions, here: Hid, there: Hid) -> Result<(), Why> {
     let is_space = |space: Hid| space == H5S_ALL || space > H5S_PLIST;
     if !is_space(here) || !is_space(there) {
         return Err("a space of another kind".into());
@@ -178,7 +175,7 @@ pub unsafe fn glance(q: &Questions, here: Hid, there: Hid) -> Result<(), Why> {
 /// # Safety
 /// As of [`short_way`].
 unsafe fn judge(q: &Questions, call: &Call, flags: u32) -> Result<Judged, Why> {
-    let &Call { dataset, memory, here, there, list, .. } = call;
+    let &Call { dataset, memory, here, there, list } = call;
     // SAFETY: ids that HDF5 checks.
     unsafe { glance(q, here, there)? };
     // SAFETY: as above.
@@ -412,8 +409,7 @@ unsafe fn transfer(
         Ok(plugin) => plugin,
         Err(why) => return Outcome::Native(why.into()),
     };
-    let locked = if call.is_inside { Some(Locked(None)) } else { Locked::new(host, q) };
-    let Some(_locked) = locked else { return Outcome::Native("another thread is in HDF5".into()) };
+    let Some(_locked) = Locked::new(host, q) else { return Outcome::Native("another thread is in HDF5".into()) };
     let _silence = Silence::new(q);
     let Placed { there, first, steps } = &judged.placed;
     let size = judged.size as i64;

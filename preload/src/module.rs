@@ -6,11 +6,11 @@ use std::ffi::{CStr, CString};
 use std::ptr;
 
 /// A library that stays loaded: its handle is never closed.
-pub struct Module(ptr::NonNull<c_void>);
+pub(crate) struct Module(ptr::NonNull<c_void>);
 
 impl Module {
     /// Loads a library, with everything that it needs.
-    pub fn load(path: &CStr) -> Result<Module, String> {
+    pub(crate) fn load(path: &CStr) -> Result<Module, String> {
         // SAFETY: a text that ends in NUL. What the library runs when it is loaded is its own business.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         ptr::NonNull::new(handle).map(Module).ok_or_else(|| {
@@ -21,20 +21,14 @@ impl Module {
     }
 
     /// The one that holds an address. `None` for the program itself, which the loader does not know by its name.
-    pub fn holding(address: *const c_void) -> Option<Module> {
+    pub(crate) fn holding(address: *const c_void) -> Option<Module> {
         let file = file_of(address)?;
         // SAFETY: a name from the loader; NOLOAD loads and runs nothing.
         ptr::NonNull::new(unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }).map(Module)
     }
 
-    /// The program itself, with everything that it was started with.
-    pub fn program() -> Option<Module> {
-        // SAFETY: no name is that of the program, which is there.
-        ptr::NonNull::new(unsafe { libc::dlopen(ptr::null(), libc::RTLD_LAZY) }).map(Module)
-    }
-
     /// The address of a symbol here, or in what this is linked with.
-    pub fn symbol(&self, name: &str) -> Option<ptr::NonNull<c_void>> {
+    pub(crate) fn symbol(&self, name: &str) -> Option<ptr::NonNull<c_void>> {
         let name = CString::new(name).ok()?;
         // SAFETY: a handle that is never closed, and a text that ends in NUL.
         ptr::NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
@@ -44,7 +38,7 @@ impl Module {
     ///
     /// # Safety
     /// `T` is a pointer to a function or variable of this symbol's type.
-    pub unsafe fn typed<T: Copy>(&self, name: &'static str) -> Result<T, &'static str> {
+    pub(crate) unsafe fn typed<T: Copy>(&self, name: &'static str) -> Result<T, &'static str> {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let found = self.symbol(name).ok_or(name)?.as_ptr();
         // SAFETY: the caller's promise; the size was compared above.
@@ -54,7 +48,7 @@ impl Module {
 
 /// The name of the object that holds an address, which is compared and never read.
 #[allow(clippy::not_unsafe_ptr_arg_deref)]
-pub fn file_of(address: *const c_void) -> Option<&'static CStr> {
+pub(crate) fn file_of(address: *const c_void) -> Option<&'static CStr> {
     // SAFETY: all-zero is a valid Dl_info; dladdr only compares the address with the loaded objects' ranges. The name
     // lives as long as the object, which is asked for at once, or is our own.
     unsafe {

@@ -7,7 +7,7 @@ use crate::newer::{Connectors, Several};
 use std::sync::{Mutex, PoisonError};
 
 /// An HDF5 library, by what of it is called.
-pub struct Host {
+pub(crate) struct Host {
     pub real: Real,
     /// `None`: older than 1.10. All its calls go straight on.
     pub questions: Option<Questions>,
@@ -26,7 +26,7 @@ static HOSTS: Mutex<Vec<(usize, &'static Host)>> = Mutex::new(Vec::new());
 
 impl Host {
     /// The one that is this module, or that it is linked with.
-    pub fn of_module(library: &Module) -> Option<&'static Host> {
+    pub(crate) fn of_module(library: &Module) -> Option<&'static Host> {
         let read = library.symbol("H5Dread")?.as_ptr() as usize;
         let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, host)) = hosts.iter().find(|(at, _)| *at == read) {

@@ -4,28 +4,28 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// HDF5's `hid_t` since 1.10.
-pub type Hid = i64;
+pub(crate) type Hid = i64;
 
 /// All of a space; the greatest number of those that are no identifiers (`H5S_BLOCK`, `H5S_PLIST`).
-pub const H5S_ALL: Hid = 0;
-pub const H5S_PLIST: Hid = 2;
-pub const H5S_MAX_RANK: usize = 32;
-pub const H5S_SIMPLE: c_int = 1;
-pub const H5S_SEL_HYPERSLABS: c_int = 2;
-pub const H5S_SEL_ALL: c_int = 3;
-pub const H5I_DATASET: c_int = 5;
-pub const H5I_DATATYPE: c_int = 3;
-pub const H5P_DEFAULT: Hid = 0;
-pub const H5D_CHUNKED: c_int = 2;
-pub const H5T_INTEGER: c_int = 0;
-pub const H5T_FLOAT: c_int = 1;
-pub const H5T_ORDER_BE: c_int = 1;
-pub const H5T_SGN_NONE: c_int = 0;
-pub const H5E_DEFAULT: Hid = 0;
-pub const HADDR_UNDEF: u64 = u64::MAX;
+pub(crate) const H5S_ALL: Hid = 0;
+pub(crate) const H5S_PLIST: Hid = 2;
+pub(crate) const H5S_MAX_RANK: usize = 32;
+pub(crate) const H5S_SIMPLE: c_int = 1;
+pub(crate) const H5S_SEL_HYPERSLABS: c_int = 2;
+pub(crate) const H5S_SEL_ALL: c_int = 3;
+pub(crate) const H5I_DATASET: c_int = 5;
+pub(crate) const H5I_DATATYPE: c_int = 3;
+pub(crate) const H5P_DEFAULT: Hid = 0;
+pub(crate) const H5D_CHUNKED: c_int = 2;
+pub(crate) const H5T_INTEGER: c_int = 0;
+pub(crate) const H5T_FLOAT: c_int = 1;
+pub(crate) const H5T_ORDER_BE: c_int = 1;
+pub(crate) const H5T_SGN_NONE: c_int = 0;
+pub(crate) const H5E_DEFAULT: Hid = 0;
+pub(crate) const HADDR_UNDEF: u64 = u64::MAX;
 
 /// What HDF5 calls for a failure where it prints by itself.
-pub type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
+pub(crate) type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
 
 table! {
     /// The functions that stand behind ours.

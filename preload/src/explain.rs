@@ -14,7 +14,7 @@ type Told = BTreeMap<(String, &'static str, Option<String>), (u64, u64)>;
 static TOLD: Mutex<Told> = Mutex::new(BTreeMap::new());
 
 /// Whether it is to be told.
-pub fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| {
         let wanted = std::env::var_os("H5Z_GPU_EXPLAIN").is_some_and(|v| v == "1");
