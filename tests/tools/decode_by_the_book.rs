@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A second decoder, written from the FORMAT.md files in their own order: codecs/src/FORMAT.md, then those of `bytes`,
 //! `szx`, `ndzip`, `lorenzo`, `planes` and `scaled`. Slow and plain, it uses nothing of the crate: where it would have
-//! to look into the code, a document is incomplete. Only the standard library is used, but for the zstd frames inside
-//! `bytes`.
+//! to look into the code, a document is incomplete. It uses the standard library, and zstd for `bytes`.
 //!
 //! ```text
 //! cargo run -p h5z-gpu-tools --bin decode_by_the_book -- FRAME RAW
