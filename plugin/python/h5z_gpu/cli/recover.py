@@ -149,7 +149,7 @@ def _open(job: _Job) -> tuple[Any, Lost]:
         stated = re.search(r"base_addr = (\d+), stored_eof = (\d+)", str(why))
         if stated is None:
             raise Problem(f"HDF5 cannot read the file's table of contents, so nothing can be taken from it: "
-                          f"{reason(why)}. {_ELSEWHERE.capitalize()}") from None
+                          f"{reason(why)}; {_ELSEWHERE}") from None
     should = int(stated[2])
     shutil.copyfile(job.source, job.longer)
     os.truncate(job.longer, should)
