@@ -38,8 +38,8 @@ from .boxes import Box, boxes, grown
 from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
-    DEFAULT, address, address_and_times, at_address, attribute_properties, attributes_of, calls, comment, copy_own_link, creation_list,
-    has, header, link_properties, links_of, own_space, shares_messages, wrapped,
+    DEFAULT, address, address_and_times, at_address, attribute_properties, attributes_of, calls, comment,
+    copy_own_link, creation_list, has, header, link_properties, links_of, own_space, shares_messages, wrapped,
 )  # fmt: skip
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
