@@ -7,7 +7,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Neg, Shl, Shr, Sub};
 /// The bits of a number in their own width, so that loops over them stay narrow and compile to vector code.
 pub trait Bits:
     bytemuck::Pod
-    + Eq
+    + Ord
     + Debug
     + Send
     + Sync

@@ -9,6 +9,9 @@
 //! That keeps the bound b. The codec promises abs(x − y) ≤ b/2. Of all numbers of 16 bits, x̂ is nearest to y, and x is
 //! one of them: abs(x̂ − y) ≤ abs(x − y). Together abs(x − x̂) ≤ b. The same holds of r · abs(x).
 //!
+//! `planes` lets no value come back as the fill value. Here that has to be true of x̂: each y whose nearest number is
+//! the fill value counts as one.
+//!
 //! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to
 //! come back as they were, and make infinities of what is larger than the largest number.
 
@@ -19,9 +22,10 @@ use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Header};
-use crate::params::{Bound, Dtype, Mode, Params, Request};
+use crate::params::{self, Bound, Dtype, Mode, Params, Request};
 use crate::scalar::mul_down;
 use crate::{memory, parallel};
+use std::ops::RangeInclusive;
 
 /// The type that codecs are given: f32 in this machine's byte order.
 const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F32 };
@@ -64,7 +68,7 @@ fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 
 /// Turns each number into what `planes` gives back of it within an absolute bound, in place.
 pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
-    let Some(settled) = planes::settler::<f32>(&wide_params(params), mul_down(0.5, bound)) else { return };
+    let Some(settled) = planes::settler::<f32>(mul_down(0.5, bound), near_fill(params)) else { return };
     match params.dtype.is_bfloat16() {
         true => chunk::replace(values, params.dtype, |x| narrow_bfloat16(settled(widen_bfloat16(x)))),
         false => chunk::replace(values, params.dtype, |x| narrow_binary16(settled(widen_binary16(x)))),
@@ -78,6 +82,33 @@ fn wide_params(params: &Params) -> Params {
         false => widen_binary16(bits as u16).to_bits().into(),
     });
     Params { dtype: WIDE, fill, ..*params }
+}
+
+/// Bits of all f32 that a reader makes the fill value of. `None` without one, and where it is +0, which `planes` does
+/// not set apart.
+fn near_fill(params: &Params) -> Option<RangeInclusive<u64>> {
+    let fill = params.fill.filter(|&bits| bits != 0)? as u16;
+    let (infinity, narrow) = match params.dtype.is_bfloat16() {
+        true => (0x7F80, narrow_bfloat16 as fn(f32) -> u16),
+        false => (0x7C00, narrow_binary16 as fn(f32) -> u16),
+    };
+    let (sign, magnitude) = (fill & 0x8000, fill & 0x7FFF);
+    if magnitude >= infinity {
+        return wide_params(params).fill.map(|bits| bits..=bits);
+    }
+    // The first positive f32 whose nearest number is not below `least`.
+    let first = |least: u16| {
+        let (mut below, mut above) = (0, INFINITE);
+        while below < above {
+            let middle = below.midpoint(above);
+            match narrow(f32::from_bits(middle)) < least {
+                true => below = middle + 1,
+                false => above = middle,
+            }
+        }
+        u64::from(above | u32::from(sign) << 16)
+    };
+    Some(first(magnitude)..=first(magnitude + 1) - 1)
 }
 
 /// Encodes the numbers as f32, within half the bound.
@@ -100,7 +131,13 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
     params.request.bound = bound;
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
     let (params, used) = (by.settle)(&wide)?;
-    if !(by.encode)(&Chunk { params: &params, used, ..wide }, out)? {
+    let chunk = Chunk { params: &params, used, ..wide };
+    let is_planes = params.lossy(wide.raw.len()) && params.request.codec == params::Codec::Planes;
+    let coded = match near_fill(asked).filter(|_| is_planes) {
+        Some(fill) => planes::encode_beside_fill(&chunk, fill, out)?,
+        None => (by.encode)(&chunk, out)?,
+    };
+    if !coded {
         return Ok(false);
     }
     let mode = if params.request.bound == Bound::Lossless { Mode::Lossless } else { asked.request.bound.mode() };
@@ -237,6 +274,70 @@ mod tests {
         }
     }
 
+    /// Each of all numbers, with fill values of every kind.
+    #[test]
+    fn what_becomes_the_fill_value_is_known() {
+        for (dtype, infinity) in [(Dtype::F16, 0x7C00), (Dtype::BFLOAT16, 0x7F80)] {
+            let narrow = if dtype.is_bfloat16() { narrow_bfloat16 } else { narrow_binary16 };
+            for fill in (1..=u16::MAX).filter(|bits| bits % 37 == 0 || bits % 0x400 < 2 || *bits == infinity - 1) {
+                let params =
+                    Params { fill: Some(fill.into()), ..Params::new(Request::default(), dtype, &[1]).unwrap() };
+                let near = near_fill(&params).unwrap();
+                let [low, high] = [*near.start(), *near.end()].map(|bits| bits as u32);
+                assert!([low, high].iter().all(|&bits| narrow(f32::from_bits(bits)) == fill), "{dtype:?} {fill:#x}");
+                if fill & 0x7FFF >= infinity {
+                    assert_eq!(low, high);
+                    continue;
+                }
+                // Below a number of the magnitude 0 there is none.
+                assert!(low << 1 == 0 || narrow(f32::from_bits(low - 1)) != fill, "{dtype:?} {fill:#x}");
+                assert!(high & !(1 << 31) == INFINITE - 1 || narrow(f32::from_bits(high + 1)) != fill, "{fill:#x}");
+            }
+        }
+    }
+
+    /// Under `planes`, in each of its modes, as frames and in chunks that are stored: numbers about a fill value, with
+    /// steps of which some multiple lies beside it.
+    #[test]
+    fn no_number_becomes_the_fill_value() {
+        let (mut beside, mut coded) = (0, 0);
+        for dtype in [Dtype::F16, Dtype::BFLOAT16] {
+            let infinity = if dtype.is_bfloat16() { 0x7F80 } else { 0x7C00 };
+            // -0, 1, -1, 100 (or 3.1e-41…), the largest, and some in between.
+            for fill in [0x8000u16, 0x3C00, 0xBC00, 0x5640, infinity - 1, 0x0001, 0x8003, 0x3F80, 0xC4CE, 0xE3CE] {
+                let around = (0..1 << 12).map(|k: u16| fill.wrapping_add(k % 512).wrapping_sub(256 + k / 512));
+                let numbers: Vec<u16> = around.filter(|bits| bits & 0x7FFF < infinity).collect();
+                let x = value(fill, dtype.is_bfloat16()).abs().max(1e-7);
+                for (bound, k) in
+                    [0.3, 0.02, 0.011, 0.004, 0.001].into_iter().flat_map(|b| [(b * x, 0), (b, 1), (b, 2)])
+                {
+                    let bound =
+                        [Bound::Absolute(bound), Bound::Relative(bound), Bound::Psnr(-20.0 * f64::log10(bound))][k];
+                    let request = Request { codec: params::Codec::Planes, bound };
+                    let fill_bits = Some(fill.into());
+                    let dims = [numbers.len() as u64];
+                    let params = Params { fill: fill_bits, ..Params::new(request, dtype, &dims).unwrap() };
+                    let raw: Vec<u8> = numbers.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
+                    let engine = crate::Engine::with_threads(1);
+                    let frame = engine.encode(&params, &raw);
+                    let back = engine.decode(&frame, raw.len() as u64).unwrap();
+                    let back: Vec<u16> = back.as_chunks().0.iter().map(|b| u16::from_ne_bytes(*b)).collect();
+                    coded += u32::from(frame[9] == CodecId::PLANES.0);
+                    for (x, y) in numbers.iter().zip(&back) {
+                        assert_eq!(*x == fill, *y == fill, "{dtype:?} {bound:?}: {x:#x} became {y:#x}, fill {fill:#x}");
+                        beside += u32::from(x != y);
+                    }
+                    if let Bound::Absolute(b) = bound {
+                        let mut settled = raw.clone();
+                        settle_values(&params, b, &mut settled);
+                        assert!(settled == bytemuck::cast_slice::<u16, u8>(&back), "{dtype:?} {b} {fill:#x}");
+                    }
+                }
+            }
+        }
+        assert!(beside > 10_000 && coded > 50, "{beside} {coded}");
+    }
+
     /// What a number becomes under an absolute bound stays as it is from then on, within the bound, each of them.
     #[test]
     fn what_planes_gives_back_stays_and_keeps_the_bound() {
@@ -245,7 +346,7 @@ mod tests {
             let steps = (-16..14).map(|e| f64::exp2(f64::from(e)) * 256.0 / 255.0);
             // Steps that are powers of two, which end midway between numbers, and others.
             for bound in steps.flat_map(|b| [b.next_down(), b, b.next_up(), b * 1.3, b * 1.9]) {
-                for fill in [None, Some(0x4410)] {
+                for fill in [None, Some(0x4410), Some(0xBC00)] {
                     let request = Request { codec: crate::params::Codec::Planes, bound: Bound::Absolute(bound) };
                     let params = Params { fill, ..Params::new(request, dtype, &[1 << 16]).unwrap() };
                     let mut once = numbers.clone();

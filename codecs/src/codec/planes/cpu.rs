@@ -32,7 +32,8 @@ pub(super) fn encode_lossy<S: Value>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    encode(values, Quantizer::new(used.value(), fill_of(chunk.params)), chunk, header, out)
+    let fill = fill_of(chunk.params).map(|bits| bits..=bits);
+    encode(values, Quantizer::new(used.value(), fill), chunk, header, out)
 }
 
 /// Encodes a chunk bit for bit. False as in [`encode_lossy`].
@@ -45,7 +46,8 @@ pub(super) fn encode_lossless<S: Value, E: Held<S>>(
     encode(values, None, chunk, header, out)
 }
 
-fn encode<S: Value, E: Held<S>>(
+/// Encodes a chunk as the quantizer says, bit for bit without one. False as in [`encode_lossy`].
+pub(super) fn encode<S: Value, E: Held<S>>(
     values: &[E],
     quantizer: Option<Quantizer<S>>,
     chunk: &Chunk<'_>,

@@ -28,7 +28,9 @@ use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::params::{self, Bound, Class, Mode, Params, Request};
+use quantize::Quantizer;
 pub(super) use quantize::settler;
+use std::ops::RangeInclusive;
 pub(crate) use types::Value;
 
 /// What everybody else knows of this codec.
@@ -53,6 +55,14 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     }
 }
 
+/// Encodes a chunk of f32 under a bound so that none but a fill value gets bits that are in `fill`.
+pub(super) fn encode_beside_fill(chunk: &Chunk<'_>, fill: RangeInclusive<u64>, out: &mut Vec<u8>) -> Result<bool> {
+    let used = chunk.used::<f32>()?;
+    let quantizer = Quantizer::<f32>::new(used.value(), Some(fill));
+    let header = chunk.header(CodecId::PLANES, Some(used));
+    cpu::encode(&chunk.values::<f32>()?, quantizer, chunk, header, out)
+}
+
 /// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
 /// §8.1. `None` for chunks of other codecs and under other bounds.
 pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
@@ -62,9 +72,10 @@ pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
 
 /// Turns the values of a chunk of f32 or f64 into what a frame of this codec would give back, in place.
 pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
+    let fill = quantize::fill_of(params).map(|bits| bits..=bits);
     match params.dtype.size {
-        4 => quantize::settler::<f32>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
-        _ => quantize::settler::<f64>(params, bound).map(|settled| chunk::replace(values, params.dtype, settled)),
+        4 => settler::<f32>(bound, fill).map(|settled| chunk::replace(values, params.dtype, settled)),
+        _ => settler::<f64>(bound, fill).map(|settled| chunk::replace(values, params.dtype, settled)),
     };
 }
 

@@ -12,6 +12,7 @@ use super::unit::Unit;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
 use crate::params::Params;
 use crate::scalar::{Bits, mul_down};
+use std::ops::RangeInclusive;
 
 /// The numbers that decide what a value becomes.
 #[derive(Clone, Copy)]
@@ -22,8 +23,10 @@ pub(super) struct Quantizer<S: Value> {
     most: S,
     /// Largest quantum.
     limit: S,
-    /// Bits that count as fill; those of an infinity, which never holds and which nothing becomes, when there is none.
+    /// The lowest bits that count as fill, and how far the highest ones lie above them. Without a fill value those of
+    /// an infinity, which never holds and which nothing becomes.
     fill: S::Bits,
+    fills: S::Bits,
 }
 
 /// What a value is by itself.
@@ -38,28 +41,38 @@ struct Judged<S: Value> {
 }
 
 impl<S: Value> Quantizer<S> {
-    /// `None` where the bound gives no usable step.
-    pub(super) fn new(bound: f64, fill: Option<u64>) -> Option<Self> {
+    /// `None` where the bound gives no usable step. `fill`: bits that no value but these may become.
+    pub(super) fn new(bound: f64, fill: Option<RangeInclusive<u64>>) -> Option<Self> {
         let step: S = format::step(bound)?;
         let stricter = mul_down(bound, 1.0 - f64::exp2(-f64::from(S::STRICTER_LOG2)));
         let near = S::from_f64(stricter);
         let most = if near.to_f64() > stricter { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
+        let (low, high) = fill.map_or((S::INFINITY.bits(), S::INFINITY.bits()), |fill| {
+            let [low, high] = [*fill.start(), *fill.end()].map(S::Bits::from_u64);
+            (low, high)
+        });
         Some(Quantizer {
             step,
             inverse: S::from_f64(1.0 / step.to_f64()),
             most,
             limit: S::from_f64(S::LIMIT as f64),
-            fill: fill.map_or(S::INFINITY.bits(), S::Bits::from_u64),
+            fill: low,
+            fills: high.minus(low),
         })
     }
 
     #[inline(always)]
     fn judge(&self, x: S, fused: bool) -> Judged<S> {
         let (number, quantum) = x.quantum(self.inverse, fused);
-        let within = (number.abs() <= self.limit) & (x.bits() != self.fill);
+        let within = (number.abs() <= self.limit) & !self.is_fill(x);
         let becomes = number * self.step;
-        let holds = within & ((x - becomes).abs() <= self.most) & (becomes.bits() != self.fill);
+        let holds = within & ((x - becomes).abs() <= self.most) & !self.is_fill(becomes);
         Judged { number, quantum, within, holds }
+    }
+
+    #[inline(always)]
+    fn is_fill(&self, x: S) -> bool {
+        x.bits().minus(self.fill) <= self.fills
     }
 
     /// r(x): what the value becomes.
@@ -153,9 +166,9 @@ pub(super) fn fill_of(params: &Params) -> Option<u64> {
     params.fill.filter(|&bits| bits != 0)
 }
 
-/// r, which says what a value becomes. `None` without a usable step: it stays as it is.
-pub(crate) fn settler<S: Value>(params: &Params, bound: f64) -> Option<impl Fn(S) -> S + use<S>> {
-    Quantizer::<S>::new(bound, fill_of(params)).map(|quantizer| move |x| quantizer.settled(x))
+/// r, which says what a value becomes. `fill` as in [`Quantizer::new`]. `None` without a usable step: it stays itself.
+pub(crate) fn settler<S: Value>(bound: f64, fill: Option<RangeInclusive<u64>>) -> Option<impl Fn(S) -> S + use<S>> {
+    Quantizer::<S>::new(bound, fill).map(|quantizer| move |x| quantizer.settled(x))
 }
 
 /// The base of class 0 for quanta with this middle; `None` where it is beyond what a head can say.
