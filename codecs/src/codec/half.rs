@@ -318,9 +318,9 @@ mod tests {
                     let dims = [numbers.len() as u64];
                     let params = Params { fill: fill_bits, ..Params::new(request, dtype, &dims).unwrap() };
                     let raw: Vec<u8> = numbers.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
-                    let engine = crate::Engine::with_threads(1);
-                    let frame = engine.encode(&params, &raw);
-                    let back = engine.decode(&frame, raw.len() as u64).unwrap();
+                    let cpu = crate::cpu::Cpu::with_threads(1);
+                    let frame = cpu.encode(&params, &raw);
+                    let back = cpu.decode(&frame, raw.len() as u64).unwrap();
                     let back: Vec<u16> = back.as_chunks().0.iter().map(|b| u16::from_ne_bytes(*b)).collect();
                     coded += u32::from(frame[9] == CodecId::PLANES.0);
                     for (x, y) in numbers.iter().zip(&back) {
