@@ -49,9 +49,9 @@ pub(crate) fn run(a: &Args) -> Outcome {
     let folders = if leads { searched } else { variable::value(&packages)? };
     if a.door == Door::Vol {
         return Err(wrong(
-            "--door vol, a connector inside of HDF5, is no longer there: leave the option out. It alone reached \
-             programs that look functions up by name; in Python `import h5z_gpu.everywhere`, or h5z_gpu.write and \
-             read, and elsewhere h5z_gpu_read_dataset of the C interface do the same",
+            "--door vol, a connector inside of HDF5, is no longer there: leave the option out, or in Python \
+             `import h5z_gpu.everywhere`. Programs that look functions up by name were reached by it alone: they call \
+             h5z_gpu.write and read, or h5z_gpu_read_dataset of the C interface",
         ));
     }
     let mut libraries = OsString::from(preload(&plugin)?);

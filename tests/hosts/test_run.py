@@ -231,24 +231,6 @@ def test_doctor_warns_of_a_library_before_every_program(tmp_path):
     assert "for every program" in there and "which is not there" not in there, there
 
 
-BY_NAME = """
-import h5z_gpu.everywhere
-import ctypes, h5py, sys
-import numpy as np
-with h5py.File(sys.argv[1]) as f:
-    d, x = f["lossy"], np.empty((40, 130, 170), "f4")
-    read = ctypes.CDLL(None).H5Dread
-    read.argtypes = [ctypes.c_int64] * 5 + [ctypes.c_void_p]
-    assert read(d.id.id, h5py.h5t.NATIVE_FLOAT.id, 0, 0, 0, x.ctypes.data) == 0 and (x == d[...]).all()
-"""
-
-
-def test_everywhere_reaches_a_function_that_ctypes_looks_up_in_the_process(tmp_path):
-    run(sys.executable, "-c", WRITE, tmp_path / "a.h5", env=clean(PYTHONPATH=str(HERE)))
-    said = use(BY_NAME, tmp_path / "a.h5", H5Z_GPU_EXPLAIN="1")
-    assert f"/lossy: read 2 times {SHORT}" in said, said
-
-
 FIRST = """
 import h5z_gpu.everywhere
 import h5py, netCDF4, sys
