@@ -2,13 +2,13 @@
 //! What is fuzzed: each target takes any bytes, and panics where a promise is broken.
 
 mod arrays;
-mod c;
+pub mod c;
 mod calls;
 #[path = "../../common/counting.rs"]
 pub mod counting;
 mod filter;
 mod frames;
-mod repair;
+pub mod repair;
 #[path = "../../common/seal.rs"]
 #[allow(dead_code)] // other tests use the rest
 mod seal;
