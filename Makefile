@@ -21,6 +21,7 @@
 #                             without K)
 # make fuzz SECONDS=600 K=planes    coverage-guided fuzzing of decoders, words and the C interface (all without K); see
 #                                   tests/fuzz
+# make hostile CASES=1e6 JOBS=2    valid frames of every codec, type and mode, changed at random: how each is refused
 # make kernels ARCH=80        kernels for one architecture; lists registers and spilled bytes of each
 
 SHELL   := /bin/sh

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make fuzz SECONDS=600 K=planes    libFuzzer over frames, words and the C interface; every target without K.
 #                                   JOBS=16 processes, ASAN=1 under AddressSanitizer. See CONTRIBUTING.md
+# make hostile CASES=1e6            valid frames changed at random, by the crate and the C interface; JOBS, SEED, ASAN
 
-.PHONY: fuzz
+.PHONY: fuzz hostile
 
 FUZZ_HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 # What clang's -fsanitize=fuzzer asks of LLVM. A counter for each edge; the checks of a debug build are in the profile.
@@ -24,3 +25,8 @@ fuzz: rust
 	@H5Z_GPU_FUZZ_SEEDS=$(FUZZ)/seeds $(FUZZ)/$(FUZZ_HOST)/fuzz/fuzz_calls >/dev/null
 	@BIN=$(FUZZ)/$(FUZZ_HOST)/fuzz SEEDS=$(FUZZ)/seeds OUT=$(FUZZ)/out \
 	    tests/fuzz/run.sh $(or $(SECONDS),600) $(or $(JOBS),1) $(K)
+
+hostile: rust
+	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
+	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --profile $(if $(ASAN),fuzz,release) $(LESS) --bin hostile
+	@$(FUZZ)/$(FUZZ_HOST)/$(if $(ASAN),fuzz,release)/hostile $(or $(CASES),1e6) $(or $(JOBS),1) $(or $(SEED),443)

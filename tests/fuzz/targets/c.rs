@@ -65,7 +65,7 @@ pub const WORDS_MAX: usize = 20;
 unsafe extern "C" {
     pub fn H5PLget_plugin_info() -> *const FilterClass;
     pub fn NCZ_get_codec_info() -> *const CodecClass;
-    fn h5z_gpu_last_error() -> *const c_char;
+    pub fn h5z_gpu_last_error() -> *const c_char;
     pub fn h5z_gpu_words(text: *const c_char, words: *mut u32) -> i64;
     pub fn h5z_gpu_text(words: *const u32, count: usize, text: *mut c_char, size: usize) -> i64;
     pub fn h5z_gpu_tools(words: *const u32, count: usize, text: *mut c_char, size: usize) -> i64;

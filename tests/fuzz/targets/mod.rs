@@ -2,13 +2,13 @@
 //! What is fuzzed: each target takes any bytes, and panics where a promise is broken.
 
 mod arrays;
-mod c;
+pub mod c;
 mod calls;
 #[path = "../../common/counting.rs"]
 pub mod counting;
 mod filter;
 mod frames;
-mod repair;
+pub mod repair;
 #[path = "../../common/seal.rs"]
 #[allow(dead_code)] // other tests use the rest
 mod seal;
@@ -20,7 +20,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Frames, and what a decoder makes of them.
-pub const FRAMES: [Target; 7] = [
+pub const FRAMES: [Target; 8] = [
     ("header", frames::header),
     ("stored", |data| frames::decode(data, 0)),
     ("szx", |data| frames::decode(data, 1)),
@@ -28,6 +28,7 @@ pub const FRAMES: [Target; 7] = [
     ("ndzip", |data| frames::decode(data, 3)),
     ("bytes", |data| frames::decode(data, 4)),
     ("planes", |data| frames::decode(data, 5)),
+    ("scaled", |data| frames::decode(data, 6)),
 ];
 
 /// Words in every form.
