@@ -3,7 +3,7 @@
 # make demo     a real field through the filter, with a picture
 # make test     everything that needs no GPU; of the hosts' long matrices a third, by the commit
 # make test-all everything: all matrices, long models, kernels for all GPUs, readers, packages, other machines (hours)
-# make bench    speed and ratio beside other codecs
+# make bench    speed and ratio beside other codecs, and repack beside h5repack
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
 #               in target/compare. Then without loss on one core, on integers, decimals and floats: another table there.
 #               On a machine with a GPU also beside nvCOMP, there
@@ -154,6 +154,7 @@ check: rust .env/check $(CUDA_COMPILER)
 bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/codecs.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
+	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python $(PY) tests/bench/copies.py
 
 compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
