@@ -190,8 +190,8 @@ check-kernels: rust $(CUDA_COMPILER)
 
 kernels: rust $(CUDA_COMPILER)
 	@echo '(name, registers, spilled bytes)'
-	@H5Z_GPU_CUDA=require $(CARGO) build --quiet -p h5z-gpu --lib --features testing --message-format json \
-	    | sed -n 's/.*h5z-gpu[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' \
+	@H5Z_GPU_CUDA=require $(CARGO) build --quiet -p h5z-gpu-kernels --features testing --message-format json \
+	    | sed -n 's/.*kernels[@#][0-9].*"out_dir":"\([^"]*\)".*/\1/p' \
 	    | xargs -I{} sed -n 's/^ *\((".*)\),*$$/\1/p' {}/images.rs
 
 clean:

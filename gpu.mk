@@ -18,7 +18,7 @@ export H5Z_GPU_NVCC = $(shell ls $(CURDIR)/.env/lib/python3.*/site-packages/nvid
 endif
 endif
 
-# Without a network the plugin is still built, for the CPU alone; build.rs says so.
+# Without a network the plugin is still built, for the CPU alone; kernels/build.rs says so.
 NO_COMPILER := pip could not install the CUDA compiler (its reason is above), so the plugin is built without GPU \
     kernels. To have them connect to a package index and type make again, or name a compiler: \
     CUDA_HOME=/usr/local/cuda make

@@ -105,13 +105,13 @@ wheel-here: $(PLUGIN) .env/made
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.
 sdist: .env/made
-	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs plugin preload program)
-	@cp -r build.rs build Cargo.lock README.md src kernels $(STAGE)/source/rust/
+	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs kernels plugin preload program)
+	@cp -rL Cargo.lock README.md src kernels $(STAGE)/source/rust/
 	@cp -r codecs/Cargo.toml codecs/src $(STAGE)/source/rust/codecs/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
 	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["codecs", "plugin", "preload", "program"]/' Cargo.toml \
+	@sed -e 's/^members = .*/members = ["codecs", "kernels", "plugin", "preload", "program"]/' Cargo.toml \
 	    >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \

@@ -11,7 +11,8 @@ use crate::params::{Dtype, Extents, Mode};
 use crate::part::Part;
 
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
-const MAX_SECTIONS: usize = 8;
+#[doc(hidden)]
+pub const MAX_SECTIONS: usize = 8;
 
 /// The bit beside the rank that says that the first two axes are exchanged.
 const SWAPPED: u8 = 0x80;

@@ -12,8 +12,9 @@ def test_the_citation_is_valid():
 
 def test_cargo_would_publish_the_crates():
     """The library, with its kernels, is built from what would be sent, and not sent."""
-    said = run("cargo", "publish", "--dry-run", "--allow-dirty", "-p", "h5z-gpu-codecs", "-p", "h5z-gpu",
-               "--config", "profile.dev.opt-level=0", H5Z_GPU_CUDA="require")
+    crates = "-p", "h5z-gpu-codecs", "-p", "h5z-gpu-kernels", "-p", "h5z-gpu"
+    said = run("cargo", "publish", "--dry-run", "--allow-dirty", *crates, "--config", "profile.dev.opt-level=0",
+               H5Z_GPU_CUDA="require")
     assert "aborting upload due to dry run" in said
 
 

@@ -2,77 +2,37 @@
 //! The embedded kernels: an image for each architecture, one of which a device takes.
 
 use super::driver::Failure;
+pub(crate) use kernels::{COMPILER, CUDA_MAJOR, Capability, IMAGES, Image};
 use std::sync::{Mutex, PoisonError};
 
-/// Every kernel, compiled for an architecture.
-pub(crate) struct Image {
-    /// Compute capability times ten.
-    pub(crate) arch: u32,
-    /// PTX, from which the driver makes code for this architecture and for all later ones. Else machine code, for this
-    /// one and for later minor versions of the same major one.
-    pub(crate) ptx: bool,
-    /// Bytes when unpacked.
-    len: usize,
-    /// The zstd frame.
-    frame: &'static [u8],
-    /// Where each kernel file's part begins: the file's name, and bytes before it.
-    pub(crate) files: &'static [(&'static str, usize)],
-    /// Name, registers a thread and spilled bytes of each kernel, as the assembler reported; of PTX nothing.
-    #[cfg_attr(not(test), allow(dead_code))]
-    pub(crate) kernels: &'static [(&'static str, u32, u32)],
+/// The image that a device takes: machine code rather than PTX, and the newest.
+pub(super) fn for_capability(capability: Capability) -> Result<&'static Image, Failure> {
+    best(IMAGES, capability).ok_or_else(|| Failure::other(refusal(IMAGES, capability)))
 }
 
-include!(concat!(env!("OUT_DIR"), "/images.rs"));
-
-/// A compute capability, major and minor.
-pub(crate) type Capability = (u32, u32);
-
-impl Image {
-    /// Whether a device takes it.
-    fn runs_on(&self, (major, minor): Capability) -> bool {
-        let newer = self.arch <= 10 * major + minor;
-        newer && (self.ptx || self.arch / 10 == major)
+/// All parts, unpacked by the first call: they stay for the life of the process.
+pub(super) fn unpacked(image: &'static Image) -> Result<&'static [u8], Failure> {
+    static DONE: Mutex<Vec<(u32, bool, &[u8])>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = done.iter().find(|d| (d.0, d.1) == (image.arch, image.ptx)) {
+        return Ok(found.2);
     }
+    let bytes = unpack(image).map_err(|why| {
+        Failure::other(format!("the kernels of this build cannot be unpacked ({why}): install the plugin again"))
+    })?;
+    // Words of 16 bytes: the driver reads images in place.
+    let bytes: &'static [u8] = bytemuck::cast_slice(bytes.leak());
+    done.push((image.arch, image.ptx, bytes));
+    Ok(bytes)
+}
 
-    /// `sm_90`, or `compute_90` of PTX: as the compiler names them.
-    pub(crate) fn name(&self) -> String {
-        format!("{}_{}", if self.ptx { "compute" } else { "sm" }, self.arch)
-    }
-
-    /// The lowest compute capability that it runs on.
-    pub(crate) fn capability(&self) -> Capability {
-        (self.arch / 10, self.arch % 10)
-    }
-
-    /// The image that a device takes: machine code rather than PTX, and the newest.
-    pub(crate) fn for_capability(capability: Capability) -> Result<&'static Image, Failure> {
-        best(IMAGES, capability).ok_or_else(|| Failure::other(refusal(IMAGES, capability)))
-    }
-
-    /// All parts, unpacked by the first call: they stay for the life of the process.
-    pub(super) fn unpacked(&'static self) -> Result<&'static [u8], Failure> {
-        static DONE: Mutex<Vec<(u32, bool, &[u8])>> = Mutex::new(Vec::new());
-        let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = done.iter().find(|d| (d.0, d.1) == (self.arch, self.ptx)) {
-            return Ok(found.2);
-        }
-        let bytes = self.unpack().map_err(|why| {
-            Failure::other(format!("the kernels of this build cannot be unpacked ({why}): install the plugin again"))
-        })?;
-        // Words of 16 bytes: the driver reads images in place.
-        let bytes: &'static [u8] = bytemuck::cast_slice(bytes.leak());
-        done.push((self.arch, self.ptx, bytes));
-        Ok(bytes)
-    }
-
-    fn unpack(&self) -> Result<Vec<u128>, String> {
-        let mut words: Vec<u128> = Vec::new();
-        words.try_reserve_exact(self.len.div_ceil(16)).map_err(|e| e.to_string())?;
-        words.resize(self.len.div_ceil(16), 0);
-        let to = &mut bytemuck::cast_slice_mut(&mut words)[..self.len];
-        let len = zstd::bulk::decompress_to_buffer(self.frame, to).map_err(|e| e.to_string())?;
-        if len == self.len { Ok(words) } else { Err(format!("{len} bytes of {}", self.len)) }
-    }
+fn unpack(image: &Image) -> Result<Vec<u128>, String> {
+    let mut words: Vec<u128> = Vec::new();
+    words.try_reserve_exact(image.len.div_ceil(16)).map_err(|e| e.to_string())?;
+    words.resize(image.len.div_ceil(16), 0);
+    let to = &mut bytemuck::cast_slice_mut(&mut words)[..image.len];
+    let len = zstd::bulk::decompress_to_buffer(image.frame, to).map_err(|e| e.to_string())?;
+    if len == image.len { Ok(words) } else { Err(format!("{len} bytes of {}", image.len)) }
 }
 
 fn best(images: &[Image], capability: Capability) -> Option<&Image> {
@@ -189,7 +149,7 @@ mod tests {
     #[test]
     fn every_image_is_of_its_architecture_and_of_no_newer_cuda() {
         for image in IMAGES {
-            let bytes = image.unpacked().unwrap();
+            let bytes = unpacked(image).unwrap();
             assert_eq!(bytes.as_ptr() as usize % 16, 0);
             assert!(bytes.len() == image.len.next_multiple_of(16) && image.len > 0);
             for &(file, at) in image.files {

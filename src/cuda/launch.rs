@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Typed launches: an argument struct and a number of CTAs become one checked driver call; and a stopwatch.
 
-use super::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, PackArgs, STRUCTS};
 use super::driver::Failure;
 use super::module::Kernel;
 use super::stream::Stream;
 #[cfg(feature = "testing")]
 use cudarc::driver::result;
 use cudarc::driver::sys;
+use kernels::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, PackArgs, STRUCTS};
 
 /// A struct that a kernel takes by value.
 pub(crate) trait Args: Copy {}

@@ -6,7 +6,6 @@
 //! forked child makes no driver call and takes no lock; nothing is torn down at exit; nothing starts before a batch is
 //! big enough to be worth it. After an error that ends a context, the CPU does everything for good.
 
-pub mod abi;
 mod choose;
 mod direct;
 mod driver;
@@ -331,7 +330,7 @@ impl Device {
     fn open(ordinal: i32) -> Result<Device, Failure> {
         let handle = result::device::get(ordinal).map_err(|e| Failure::new("cuDeviceGet", e))?;
         let name = result::device::get_name(handle).map_err(|e| Failure::new("cuDeviceGetName", e))?;
-        let image = image::Image::for_capability(capability(handle)?)?;
+        let image = image::for_capability(capability(handle)?)?;
         // SAFETY: the handle is the driver's; the context is retained for the life of the process, on purpose.
         let context =
             unsafe { result::primary_ctx::retain(handle) }.map_err(|e| Failure::new("cuDevicePrimaryCtxRetain", e))?;

@@ -2,7 +2,7 @@
 //! Kernel files of an image: loaded when first needed, kernels found by name.
 
 use super::driver::Failure;
-use super::image::Image;
+use super::image::{self, Image};
 use cudarc::driver::sys::CUfunction_attribute_enum as Attribute;
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ impl Modules {
         let module = match found.modules.get(file) {
             Some(&module) => module as sys::CUmodule,
             None => {
-                let part = &self.image.unpacked()?[at..];
+                let part = &image::unpacked(self.image)?[at..];
                 // SAFETY: a complete image as its compiler wrote it, PTX with a NUL behind it, in memory that is never
                 // freed.
                 let module = unsafe { result::module::load_data(part.as_ptr().cast()) }

@@ -6,8 +6,8 @@ pub mod stages;
 mod timing;
 pub mod values;
 
-pub use crate::cuda::abi;
 pub use codecs::constants;
+pub use kernels::{HEADER, SOURCES, abi};
 pub use memory::DeviceMemory;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 

@@ -107,7 +107,7 @@ fn chunks_of_all_magnitudes_by_the_kernels() {
     check("chunks_of_all_magnitudes_by_the_kernels", &["--salted", &cases]);
 }
 
-const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
+use h5z_gpu::testing::SOURCES as KERNELS;
 
 /// Folder of the kernels, a library for each of `kernels/*.cu` and `kernels/testing/*.cu`.
 fn kernels() -> &'static Path {
@@ -115,8 +115,8 @@ fn kernels() -> &'static Path {
     MADE.get_or_init(|| {
         assert!(
             h5z_gpu::testing::images() > 0,
-            "built without GPU code (H5Z_GPU_CUDA=off, or no compiler): `make test` installs one, build/compiler.rs \
-             says where it looks"
+            "built without GPU code (H5Z_GPU_CUDA=off, or no compiler): `make test` installs one, \
+             kernels/build/compiler.rs says where it looks"
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
@@ -176,7 +176,7 @@ fn cxx(args: &[&str], text: &str) -> Output {
     let name = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
     // build.rs leaves the header there that host and kernels share.
     let mut cxx = Command::new(&name);
-    cxx.args(["-std=c++17", "-I", env!("OUT_DIR"), "-I", KERNELS]).args(args).args(["-x", "c++", "-"]);
+    cxx.args(["-std=c++17", "-I", h5z_gpu::testing::HEADER, "-I", KERNELS]).args(args).args(["-x", "c++", "-"]);
     let mut child =
         cxx.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap_or_else(|e| {
             panic!("{name}: {e}. A C++ compiler is needed: Debian's package g++, or one named by CXX")

@@ -12,9 +12,9 @@
 
 use super::copies::{Side, joined};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::cuda::abi::BoxCopy;
 use crate::cuda::{Device, Direct, Failure, Rows, UserStream};
 use codecs::error::Result;
+use kernels::abi::BoxCopy;
 use std::cmp::Reverse;
 
 /// Copies between an array on a device and dense chunks in host memory.

@@ -2,9 +2,9 @@
 //! Boxes for one launch of `array_copy`: kernels/array.cu.
 
 use super::base::failed;
-use crate::cuda::abi::{ARRAY_PIECE, BoxCopy, CopyArgs};
 use crate::cuda::{Buffer, Described, Device, Failure, Stream};
 use codecs::error::Result;
+use kernels::abi::{ARRAY_PIECE, BoxCopy, CopyArgs};
 
 /// Axes that a box may have when those that lie together are one.
 const MOST_AXES: usize = 8;

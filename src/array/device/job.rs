@@ -11,7 +11,6 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::cuda::abi::ARRAY_PACK_STEP;
 use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
@@ -27,6 +26,7 @@ use codecs::error::{Error, Result};
 use codecs::frame::STORED_HEADER;
 use codecs::memory;
 use codecs::params::{Class, Extents, Params};
+use kernels::abi::ARRAY_PACK_STEP;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.

@@ -6,7 +6,6 @@ use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
 use crate::array::range as on_host;
-use crate::cuda::abi::{ChunkState, EncodeArgs, EncodeChunk};
 use crate::cuda::{ALIGN, Buffer, Described, Device, Failure, OwnStream, UserStream};
 use crate::engine::gpu::group::offsets;
 use crate::engine::gpu::plan::any_chunk;
@@ -15,6 +14,7 @@ use codecs::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use codecs::error::{Error, Result};
 use codecs::memory;
 use codecs::params::{Bound, Codec, Dtype, Params, Request};
+use kernels::abi::{ChunkState, EncodeArgs, EncodeChunk};
 
 /// Values of a tile: one CTA's work.
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;

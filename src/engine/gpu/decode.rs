@@ -3,13 +3,13 @@
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use super::plans;
-use crate::cuda::abi::{ChunkState, DecodeArgs, DecodeChunk};
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::gpu::plan::Numbers;
 use codecs::DecodeJob;
 use codecs::frame::Frame;
 use codecs::parallel;
 use codecs::params::{Extents, Mode};
+use kernels::abi::{ChunkState, DecodeArgs, DecodeChunk};
 
 /// Kernels may read this many bytes behind a frame.
 pub(crate) const BEHIND: usize = 16;

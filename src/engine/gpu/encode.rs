@@ -3,7 +3,6 @@
 
 use super::group::{AT_ONCE, MOST, Needs, Share, Step, groups, numbers, offsets};
 use super::plans;
-use crate::cuda::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 use crate::cuda::{self, ALIGN, Buffer, Described, Device, Failure, Stream};
 use crate::engine::gpu::plan::{ChunkPlan, Numbers};
 use codecs::EncodeJob;
@@ -13,6 +12,7 @@ use codecs::constants::HEADER_FIXED;
 use codecs::frame::STORED_HEADER;
 use codecs::parallel;
 use codecs::params::Params;
+use kernels::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 
 /// What the GPU does with a chunk.
 #[derive(Clone, Copy)]

@@ -203,7 +203,7 @@ mod tests {
     /// One that does not, and is started behind another, would read what is not there yet.
     #[test]
     fn every_kernel_waits_for_the_one_before() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+        let folder = kernels::SOURCES;
         let mut seen = 0;
         for name in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             let Ok(text) = std::fs::read_to_string(&name) else { continue };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a codec describes its work on a GPU: which kernels, how many CTAs, what they are told of a chunk and of a frame.
 
-use crate::cuda::abi::{
-    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP, INTEGER_SIGNED,
-    INTEGER_SWAP,
-};
 use codecs::bound::Limit;
 use codecs::codec::chunk;
 use codecs::codec_id::CodecId;
-use codecs::constants::HEADER_FIXED;
+use codecs::constants::{HEADER_FIXED, MAX_RANK};
 use codecs::frame::{self, Frame};
 use codecs::params::{Bound, Dtype, Params};
+use kernels::abi::{
+    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP, HEAD_WORDS,
+    INTEGER_SIGNED, INTEGER_SWAP,
+};
 
 /// A codec's side on the GPU.
 pub(crate) struct Gpu {
@@ -191,9 +191,11 @@ fn swap_flag(dtype: Dtype) -> u32 {
     if dtype.big_endian { FLAG_SWAP } else { 0 }
 }
 
+const _: () = assert!(HEAD_WORDS == HEADER_FIXED / 4 + MAX_RANK + 2 * frame::MAX_SECTIONS);
+
 /// A frame's first words for a kernel to fill in, and how many they are.
 pub(crate) struct Head {
-    pub(crate) words: [u32; 38],
+    pub(crate) words: [u32; HEAD_WORDS],
     pub(crate) len: u32,
 }
 
@@ -212,7 +214,7 @@ impl Head {
         let header = chunk::header(params, codec, used, raw_len as usize);
         let mut bytes = frame::head(&header, sections, stored as u64);
         bytes.extend(more);
-        let mut words = [0; 38];
+        let mut words = [0; HEAD_WORDS];
         for (w, b) in words.iter_mut().zip(bytes.as_chunks().0) {
             *w = u32::from_le_bytes(*b);
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernels of `kernels/lorenzo_*.cu` are told about a chunk and about a frame.
 
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
 use crate::engine::gpu::plan::{self, ChunkPlan, Gpu, Head, Launch};
 use codecs::codec::chunk;
 use codecs::codec::lorenzo::encode::{fine, quantizer};
@@ -12,6 +11,7 @@ use codecs::frame::Frame;
 use codecs::params::{Bound, Class, Mode, Params};
 use codecs::stage::quantize::Quantizer;
 use codecs::stage::tiles::Grid;
+use kernels::abi::{DecodeChunk, EncodeChunk, LORENZO_HEAD, LORENZO_SHARED};
 
 /// Measured as for szx (szx.rs): encoding 512 KiB 3.3 and 0.8; decoding 512 KiB and 1 MiB 5.4 and 1.9, 8.0
 /// and 4.0.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernels of `kernels/ndzip.cu` are told about a chunk and about a frame.
 
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_FLOAT};
 use crate::engine::gpu::plan::{self, ChunkPlan, Gpu, Head, Launch};
 use codecs::codec::ndzip::format::{Grid, max_len, table_len};
 use codecs::codec_id::CodecId;
 use codecs::constants::{NDZIP_CUBE, SECTION_ALIGN};
 use codecs::frame::Frame;
 use codecs::params::{Bound, Class, Dtype, Mode, Params};
+use kernels::abi::{DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_FLOAT};
 
 /// Measured as for szx (szx.rs): at 1 and 2 MiB, encoding 6.4 and 3.7, 6.5 and 2.9; decoding 6.2 and 2.5,
 /// 7.0 and 3.8.

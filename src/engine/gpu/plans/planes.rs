@@ -2,7 +2,6 @@
 //! What the kernels of `kernels/planes_lossy.cu` and `kernels/planes_lossless.cu` are told about a chunk and about a
 //! frame.
 
-use crate::cuda::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT, FLAG_SWAP};
 use crate::engine::gpu::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch};
 use codecs::codec::chunk;
 use codecs::codec::planes::shape::Shape;
@@ -10,6 +9,7 @@ use codecs::codec_id::CodecId;
 use codecs::constants::SECTION_ALIGN;
 use codecs::frame::Frame;
 use codecs::params::{Bound, Class, Dtype, Mode, Params};
+use kernels::abi::{DecodeChunk, EncodeChunk, FLAG_FLOAT, FLAG_SWAP};
 
 /// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data,
 /// GPU and CPU: 1 MiB under a bound 7.8 and 2.3, back 8.7 and 4.5; without one 5.5 and 1.1, back 5.5 and 3.7 (`lane` in

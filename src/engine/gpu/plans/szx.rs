@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernels of `kernels/szx.cu` are told about a chunk and about a frame.
 
-use crate::cuda::abi::{DecodeChunk, EncodeChunk};
 use crate::engine::gpu::plan::{self, ChunkPlan, Counts, Gpu, Head, Launch, Numbers};
 use codecs::codec::chunk;
 use codecs::codec_id::CodecId;
 use codecs::constants::{SECTION_ALIGN, SZX_BLOCK, SZX_TILE_BLOCKS};
 use codecs::frame::Frame;
 use codecs::params::{Bound, Params};
+use kernels::abi::{DecodeChunk, EncodeChunk};
 
 /// From host memory to host memory, one chunk a call, on an H200 and on eight threads of its host; GB/s of raw data,
 /// GPU and CPU: encoding 1 and 2 MiB 6.9 and 5.2, 10.4 and 4.6; decoding 8 and 16 MiB 18.7 and 28.1, 21.0 and 37.6

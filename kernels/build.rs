@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles `kernels/*.cu` into images that the library embeds; those of `kernels/testing` with the feature `testing`
+//! Compiles `*.cu` of this folder into images that the library embeds; those of `testing` with the feature `testing`
 //! only.
 //!
 //! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no compiler works; `require`
@@ -14,24 +14,17 @@
 //! What was compiled before is kept under a hash of these in the folder `H5Z_GPU_KERNEL_CACHE`, else in `OUT_DIR`. In
 //! the repository `.cargo/config.toml` names a folder for all profiles and features.
 
-#![cfg_attr(not(feature = "cuda"), allow(unused_imports, dead_code))] // without it there is nothing to compile
-
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-#[cfg(feature = "cuda")]
 #[path = "build/compiler.rs"]
 mod compiler;
-#[cfg(feature = "cuda")]
 #[path = "build/header.rs"]
 mod header;
-#[cfg(feature = "cuda")]
 #[path = "build/images.rs"]
 mod images;
-#[cfg(feature = "cuda")]
 #[path = "build/kernels.rs"]
 mod kernels;
-#[cfg(feature = "cuda")]
 #[path = "build/nvrtc.rs"]
 mod nvrtc;
 
@@ -49,23 +42,18 @@ const CONSULTED: [&str; 10] = [
     "H5Z_GPU_PYTHON",
 ];
 
-/// Without the feature there is no compiler to look for.
-#[cfg(not(feature = "cuda"))]
-fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
-}
-
-#[cfg(feature = "cuda")]
 fn main() {
     if nvrtc::compiled_here() {
         return;
     }
-    for name in ["build.rs", "build", "codecs/src/constants.rs", "src/cuda/abi.rs"] {
+    for name in ["build.rs", "build", "src/abi.rs"] {
         println!("cargo:rerun-if-changed={name}");
     }
-    // Not the folder of the kernels, which holds their README; a new file there is of use once a codec launches its
-    // kernels.
-    println!("cargo:rerun-if-changed=src/engine/gpu/plans");
+    // Not the folder itself, which holds a README: `kernels::sources` names the files. A new one is of use once the
+    // engine launches its kernels.
+    if Path::new("../src/engine/gpu/plans").is_dir() {
+        println!("cargo:rerun-if-changed=../src/engine/gpu/plans");
+    }
     for name in CONSULTED {
         println!("cargo:rerun-if-env-changed={name}");
     }
@@ -87,7 +75,6 @@ fn main() {
 }
 
 /// Files of a folder in the order of their names; none where there is no such folder.
-#[cfg(feature = "cuda")]
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     all.sort();
@@ -95,7 +82,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Writes a file whole or not at all: another build may write the same at the same time.
-#[cfg(feature = "cuda")]
 fn keep(name: &Path, bytes: &[u8]) -> Result<(), String> {
     let new = name.with_extension(format!("new-{}", std::process::id()));
     fs::write(&new, bytes).and_then(|()| fs::rename(&new, name)).map_err(|e| format!("{}: {e}", name.display()))

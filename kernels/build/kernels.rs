@@ -126,10 +126,10 @@ fn targets(compiler: &Compiler) -> Result<Vec<Target>, String> {
 
 /// The kernel files, and cargo told of all that they are made of. `common` decides the image of each.
 fn sources(cache: &Path, common: &impl Hash) -> Result<Vec<Source>, String> {
-    let mut folders = vec!["kernels"];
-    if env::var_os("CARGO_FEATURE_TESTING").is_some() && Path::new("kernels/testing").is_dir() {
-        println!("cargo:rerun-if-changed=kernels/testing");
-        folders.push("kernels/testing");
+    let mut folders = vec!["."];
+    if env::var_os("CARGO_FEATURE_TESTING").is_some() && Path::new("testing").is_dir() {
+        println!("cargo:rerun-if-changed=testing");
+        folders.push("testing");
     }
     let mut found = Vec::new();
     let mut read = BTreeSet::new();
@@ -155,14 +155,14 @@ fn sources(cache: &Path, common: &impl Hash) -> Result<Vec<Source>, String> {
     Ok(found)
 }
 
-/// Adds a file of `kernels` and what it includes in quotes, except what this script writes.
+/// Adds a file and what it includes in quotes, except what this script writes.
 fn with_includes(path: &Path, texts: &mut BTreeSet<PathBuf>) {
     // `a/../b` is `b`: every file has one name.
     let path = path.components().fold(PathBuf::new(), |mut path, part| {
-        if part.as_os_str() == ".." {
-            _ = path.pop()
-        } else {
-            path.push(part)
+        match part.as_os_str().to_str() {
+            Some("..") => _ = path.pop(),
+            Some(".") => {}
+            _ => path.push(part),
         }
         path
     });
@@ -170,7 +170,7 @@ fn with_includes(path: &Path, texts: &mut BTreeSet<PathBuf>) {
     if texts.insert(path.clone()) {
         for name in text.lines().filter_map(|l| l.trim().strip_prefix("#include \"")?.split('"').next()) {
             with_includes(&path.with_file_name(name), texts);
-            with_includes(&Path::new("kernels").join(name), texts);
+            with_includes(&PathBuf::from(name), texts);
         }
     }
 }

@@ -141,8 +141,7 @@ impl Compiler {
     /// A process that writes the image of `source` to `made`, and what there is to say of it to standard error. The
     /// folder `out` has the header.
     pub(crate) fn command(&self, source: &Path, made: &Path, target: Target, out: &Path) -> Command {
-        let folders =
-            [Path::new("kernels"), out].into_iter().map(|folder| format!("--include-path={}", folder.display()));
+        let folders = [Path::new("."), out].into_iter().map(|folder| format!("--include-path={}", folder.display()));
         let flags: Vec<String> = self.flags(target).into_iter().chain(folders).collect();
         match self.kind {
             Kind::Nvcc => {

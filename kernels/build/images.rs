@@ -64,8 +64,9 @@ fn packed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 pub(crate) fn list(compiler: Option<&Compiler>, entries: &str) -> String {
     let (by, major) = compiler.map_or(("".into(), 0), |c| (c.to_string(), c.release.0));
     format!(
-        "pub(crate) static COMPILER: &str = {by:?};\npub(crate) static CUDA_MAJOR: u32 = {major};\n\
-         pub(crate) static IMAGES: &[Image] = &[\n{entries}];\n"
+        "/// The compiler that made the images; empty in a build without.\npub static COMPILER: &str = {by:?};\n\
+         /// Major release of CUDA that it is of; 0 in a build without.\npub static CUDA_MAJOR: u32 = {major};\n\
+         /// An image for each architecture; none in a build without.\npub static IMAGES: &[Image] = &[\n{entries}];\n"
     )
 }
 

@@ -5,7 +5,6 @@
 //! size and offsets asserted. Fields are `u32`, `u64`, `f64` or arrays of them, ordered so that nothing is padded.
 
 /// A field as the build script sees it.
-#[allow(dead_code)]
 pub struct Field {
     /// Its name, the same in Rust and CUDA.
     pub name: &'static str,
@@ -18,7 +17,6 @@ pub struct Field {
 }
 
 /// A struct as the build script sees it.
-#[allow(dead_code)]
 pub struct Layout {
     /// Its name, the same in Rust and CUDA.
     pub name: &'static str,
@@ -54,11 +52,9 @@ macro_rules! shared_structs {
         pub struct $name { $($(#[$fdoc])* pub $field: $ty,)* }
         impl $name {
             /// Every number 0.
-            #[allow(dead_code)]
             pub const ZERO: Self = $name { $($field: <$ty as Zero>::ZERO,)* };
         })*
         /// Every struct above.
-        #[allow(dead_code)]
         pub const STRUCTS: &[Layout] = &[$(Layout {
             name: stringify!($name),
             size: size_of::<$name>(),
@@ -123,7 +119,7 @@ shared_structs! {
         integer: u32,
         /// The frame's header; stored length, bound used, checksum and the payload's length are filled in by the
         /// kernel.
-        head: [u32; 38],
+        head: [u32; HEAD_WORDS],
     }
     /// What the CTAs of one chunk share; zero before a launch.
     ChunkState {
@@ -286,8 +282,11 @@ shared_structs! {
     }
 }
 
+/// Words of the longest head: the fixed header, as many extents as a chunk may have, eight sections of two words each.
+/// The engine compares it with the format's own numbers.
+pub const HEAD_WORDS: usize = 38;
+
 /// Names and values that kernels know by the same name.
-#[allow(dead_code)]
 pub const NUMBERS: &[(&str, u32)] = &[
     ("BOUND_ABSOLUTE", BOUND_ABSOLUTE),
     ("BOUND_RANGE", BOUND_RANGE),
@@ -305,7 +304,6 @@ pub const NUMBERS: &[(&str, u32)] = &[
 
 /// Bytes of what the tiles of a batch tell each other: a record of 8 bytes each; sums of 32 records and of 1024; a list
 /// of tiles.
-#[allow(dead_code)]
 pub const fn tile_words(tiles: usize) -> usize {
     12 * tiles + 4 * (tiles.div_ceil(32) + tiles.div_ceil(32 * 32))
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 #[allow(dead_code)]
-#[path = "../src/cuda/abi.rs"]
+#[path = "../src/abi.rs"]
 mod abi;
 #[allow(dead_code)]
 #[path = "constants.rs"]
@@ -13,9 +13,8 @@ mod constants;
 /// Constants and structs for the kernels.
 pub(crate) fn text() -> String {
     // No header of the C library: NVRTC comes without.
-    let mut text = String::from(
-        "// Written by build.rs from codecs/src/constants.rs and src/cuda/abi.rs.\n#pragma once\n\nnamespace fmt {\n",
-    );
+    let mut text =
+        String::from("// Written by build.rs from constants.rs and abi.rs.\n#pragma once\n\nnamespace fmt {\n");
     for (name, value) in constants::FORMAT_CONSTANTS {
         writeln!(text, "constexpr unsigned long long {name} = {value:#x}ull;").expect("writing to a string");
     }
@@ -36,10 +35,10 @@ pub(crate) fn text() -> String {
         // NVRTC has no `offsetof` either. Where nothing is padded, each field has one place.
         let mut end = 0;
         for f in s.fields {
-            assert!(f.offset == end, "{}::{} of src/cuda/abi.rs stands behind padding", s.name, f.name);
+            assert!(f.offset == end, "{}::{} of kernels/src/abi.rs stands behind padding", s.name, f.name);
             end += f.size;
         }
-        assert!(s.size == end, "{} of src/cuda/abi.rs ends in padding", s.name);
+        assert!(s.size == end, "{} of kernels/src/abi.rs ends in padding", s.name);
         writeln!(text, "static_assert(sizeof({0}) == {1}, \"{0} differs from the host's\");", s.name, s.size)
             .expect("writing to a string");
     }
@@ -51,7 +50,7 @@ fn c_type(rust: &str) -> &'static str {
         "u64" => "unsigned long long",
         "u32" => "unsigned int",
         "f64" => "double",
-        other => panic!("no CUDA type for {other} in src/cuda/abi.rs"),
+        other => panic!("no CUDA type for {other} in kernels/src/abi.rs"),
     }
 }
 

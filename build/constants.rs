@@ -1,1 +1,0 @@
-../codecs/src/constants.rs

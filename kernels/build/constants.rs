@@ -1,0 +1,1 @@
+../../codecs/src/constants.rs
