@@ -57,7 +57,8 @@ impl Reader {
         }
     }
 
-    /// Decodes a frame, and one in eight that can be, a second time over other bytes: what is answered must be the same.
+    /// Decodes a frame. One frame in eight that can be decoded is decoded a second time, over other bytes: both answers
+    /// must be the same.
     pub fn read(&self, frame: &[u8], random: &mut Random) -> Outcome {
         let mut outcome = Outcome { refusal: None, held: 0 };
         let (by_crate, twice) = (random.below(2) == 0, random.below(8) == 0);
