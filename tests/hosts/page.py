@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILES = ("c", "fortran", "rust", "r", "cmake")
-SHOWN = ("console", "java", "julia", "matlab")
+SHOWN = ("console", "diff", "java", "julia", "matlab")
 
 
 class Block(NamedTuple):

@@ -168,6 +168,8 @@ class Salvage(Copier):
                     mask, stored = old.id.read_direct_chunk(origin)
                     made.id.write_direct_chunk(origin, stored, mask)
             except UNREADABLE as why:
+                if of_the_system(why):
+                    raise
                 self.lost.append(_lost_chunk(name, made, list(origin), put(made, list(origin), held, self.fill),
                                              reason(why)))  # fmt: skip
         self._copy_boxes(path, chunks, made, boxes, held)
