@@ -37,11 +37,9 @@ NURSERIES = 8  # at a time, of some 60 MB each
 SHORT = 16_000  # characters of a command: what a socket hands over at once
 
 SERVER = """
-import gc, json, os, signal, socket, sys
+import json, os, socket, sys
 server = socket.socket(fileno=int(sys.argv[1]))
 exec(sys.argv[2], {})
-gc.collect()
-gc.freeze()
 while True:
     asked, files, _, _ = socket.recv_fds(server, 1 << 20, 3)
     if not asked:
@@ -60,7 +58,7 @@ for number, file in enumerate(files):
 asked = json.loads(asked)
 os.chdir(asked["cwd"])
 sys.argv, text = asked["argv"], asked["text"]
-del gc, json, os, signal, socket, server, files, file, number, pid, asked, _
+del json, os, socket, server, files, file, number, pid, asked, _
 if text is None:
     del text
     import runpy
