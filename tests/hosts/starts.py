@@ -23,6 +23,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,13 +34,12 @@ APART = {"dask", "everywhere", "parallel", "zarr"}
 # Commands that read HDF5 files. `doctor` looks at how Python started.
 COMMANDS = ("advise", "inspect", "recover", "repack", "verify")
 NURSERIES = 8  # at a time, of some 60 MB each
+SHORT = 16_000  # characters of a command: what a socket hands over at once
 
 SERVER = """
-import gc, json, os, signal, socket, sys
+import json, os, socket, sys
 server = socket.socket(fileno=int(sys.argv[1]))
 exec(sys.argv[2], {})
-gc.collect()
-gc.freeze()
 while True:
     asked, files, _, _ = socket.recv_fds(server, 1 << 20, 3)
     if not asked:
@@ -58,7 +58,7 @@ for number, file in enumerate(files):
 asked = json.loads(asked)
 os.chdir(asked["cwd"])
 sys.argv, text = asked["argv"], asked["text"]
-del gc, json, os, signal, socket, server, files, file, number, pid, asked, _
+del json, os, socket, server, files, file, number, pid, asked, _
 if text is None:
     del text
     import runpy
@@ -109,28 +109,39 @@ class Nursery:
         with theirs:
             self.process = subprocess.Popen([python, "-c", SERVER, str(theirs.fileno()), first], env=env,
                                             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        self.answers = self.socket.makefile("rb")
+        self.said = b""
 
     def close(self):
-        self.answers.close()
         self.socket.close()
         self.process.wait()
+
+    def answer(self, seconds=None):
+        """The next number that the nursery says, None where that takes longer."""
+        while b"\n" not in self.said:
+            if not select.select([self.socket], [], [], seconds)[0]:
+                return None
+            more = self.socket.recv(100)
+            assert more, "the nursery ended"
+            self.said += more
+        line, _, self.said = self.said.partition(b"\n")
+        return int(line)
 
     def run(self, text, argv, cwd, files, seconds):
         """The program's exit status, as `subprocess` gives it."""
         asked = json.dumps({"text": text, "argv": argv, "cwd": str(cwd or os.getcwd())}).encode()
         socket.send_fds(self.socket, [asked], files)
-        pid = int(self.answers.readline())
-        late = not select.select([self.socket], [], [], seconds)[0]
-        if late:
+        pid = self.answer()
+        status = self.answer(seconds)
+        if status is None:
             os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(int(self.answers.readline()))
-        if late:
+            self.answer()
             raise subprocess.TimeoutExpired(argv, seconds)
-        return status
+        return os.waitstatus_to_exitcode(status)
 
 
 seen, nurseries = set(), {}
+# A nursery has one program at a time; those that another thread starts meanwhile are real starts.
+busy = threading.Lock()
 
 
 @atexit.register
@@ -152,16 +163,8 @@ def nursery(python, env, first, command):
     return found
 
 
-def run(command, env, cwd=None, input=None, merged=False, timeout=600):
-    """As `subprocess.run` with text, what it prints captured; `merged`: with standard error in standard output."""
-    command = [str(c) for c in command]
-    first, text = kind_of(command) if Path(command[0]).name.startswith("python") else (None, None)
-    found = None
-    if first is not None and input is None:
-        found = nursery(command[0], env, first, "" if text else command[3])
-    if found is None:
-        return subprocess.run(command, env=env, cwd=cwd, input=input, text=True, errors="replace", timeout=timeout,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merged else subprocess.PIPE)
+def forked(found, text, command, cwd, merged, timeout):
+    """A program of a nursery, as `run` gives it."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         argv = ["-c", *command[3:]] if text is not None else ["h5z-gpu", *command[3:]]
         status = found.run(text, argv, cwd, [0, out.fileno(), (out if merged else err).fileno()], timeout)
@@ -170,3 +173,18 @@ def run(command, env, cwd=None, input=None, merged=False, timeout=600):
             file.seek(0)
             said.append(file.read().decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n"))
     return subprocess.CompletedProcess(command, status, said[0], None if merged else said[1])
+
+
+def run(command, env, cwd=None, input=None, merged=False, timeout=600):
+    """As `subprocess.run` with text, what it prints captured; `merged`: with standard error in standard output."""
+    command = [str(c) for c in command]
+    first, text = kind_of(command) if Path(command[0]).name.startswith("python") else (None, None)
+    if first is not None and input is None and sum(map(len, command)) < SHORT and busy.acquire(blocking=False):
+        try:
+            found = nursery(command[0], env, first, "" if text else command[3])
+            if found:
+                return forked(found, text, command, cwd, merged, timeout)
+        finally:
+            busy.release()
+    return subprocess.run(command, env=env, cwd=cwd, input=input, text=True, errors="replace", timeout=timeout,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT if merged else subprocess.PIPE)
