@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make          the plugin, alone in target/plugin, and its program, target/bin/h5z-gpu
 # make demo     a real field through the filter, with a picture
-# make test     everything that needs no GPU; of the hosts' long matrices a third, by the commit
+# make test     everything that needs no GPU; of the hosts' long matrices a third, and kernels for one architecture of
+#               three, by the commit
 # make test-all everything: all matrices, long models, kernels for all GPUs, readers, packages, other machines (hours)
 # make bench    speed and ratio beside other codecs, and repack beside h5repack
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
@@ -28,9 +29,13 @@ SHELL   := /bin/sh
 CARGO   ?= cargo
 PY      := .env/bin/python
 PIP     := $(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all:
-PLUGIN  := target/plugin/libh5zgpu.so
-PROFILE := dist
+PROFILE ?= dist
+# Where plugin, program and the library of `h5z-gpu run` go. tests/run.sh has its own, of cargo's profile dev, and names
+# the packages in PARTS.
+INTO    ?= target
+PLUGIN  := $(INTO)/plugin/libh5zgpu.so
 BUILDS  := $(or $(CARGO_TARGET_DIR),target)
+MADE    := $(BUILDS)/$(PROFILE:dev=debug)
 
 .DEFAULT_GOAL := plugin
 .PHONY: test-all environments
@@ -42,7 +47,7 @@ BUILDS  := $(or $(CARGO_TARGET_DIR),target)
 # plugin, and the Python package finds it.
 
 plugin: $(PLUGIN)
-	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$(target/bin/h5z-gpu env)\""
+	@echo "$(PLUGIN): $$(wc -c <$(PLUGIN)) bytes.  eval \"\$$($(INTO)/bin/h5z-gpu env)\""
 
 include gpu.mk
 include tests/fuzz/fuzz.mk
@@ -58,13 +63,10 @@ include packaging/audit.mk
 
 $(PLUGIN): FORCE | rust $(CUDA_COMPILER)
 	@[ -e $@ ] || echo "Building the plugin: some minutes the first time"
-	@$(CARGO) build --quiet --profile $(PROFILE)
-	@mkdir -p target/plugin target/bin
-	@cmp -s $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/h5z-gpu || install -m 755 $(BUILDS)/$(PROFILE)/h5z-gpu target/bin/
-	@mkdir -p target/preload
-	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/libh5zgpu_preload.so || \
-	    install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu_preload.so target/preload/
-	@cmp -s $(BUILDS)/$(PROFILE)/libh5zgpu.so $@ || install -m 755 $(BUILDS)/$(PROFILE)/libh5zgpu.so $@
+	@$(CARGO) build --quiet --profile $(PROFILE) $(PARTS)
+	@mkdir -p $(INTO)/plugin $(INTO)/bin $(INTO)/preload
+	@for f in bin/h5z-gpu preload/libh5zgpu_preload.so plugin/libh5zgpu.so; do \
+	    cmp -s $(MADE)/$${f##*/} $(INTO)/$$f || install -m 755 $(MADE)/$${f##*/} $(INTO)/$$f || exit; done
 
 rust:
 	@tests/rust.sh $(CARGO)
@@ -117,7 +119,7 @@ rust:
 # Where `make` has not been called, the demo's plugin has code for the GPUs of this machine alone, and none where there
 # are none: kernels for all GPUs take most of the time of `make`.
 DEMO := target/demo/plugin
-ifneq ($(filter demo,$(MAKECMDGOALS)),)
+ifneq ($(filter demo test,$(MAKECMDGOALS)),)
 HERE := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+[.][0-9]$$' | \
     tr -d . | sort -u | paste -sd,)
 endif
@@ -131,16 +133,11 @@ demo: .env/demo | rust $(if $(HERE),$(CUDA_COMPILER))
 	@HDF5_PLUGIN_PATH="$(CURDIR)/$(DEMO)" $(PY) examples/demo.py
 else
 demo: $(PLUGIN) .env/demo
-	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) examples/demo.py
+	@HDF5_PLUGIN_PATH="$(CURDIR)/$(dir $(PLUGIN))" $(PY) examples/demo.py
 endif
 
-# Where no kernels for all GPUs have been compiled, those of the tests' plugin are for three, which serve every GPU:
-# Volta's for Turing too, Ampere's for Ada too, Hopper's, as PTX, for what is newer. `make` compiles the others.
-ifeq ($(wildcard target/kernels/*-sm_120.image),)
-test: export H5Z_GPU_ARCHS := 70,80,90+PTX
-endif
 test test-all: environments
-	@CARGO=$(CARGO) tests/run.sh $(if $(filter test-all,$@),all)
+	@CARGO=$(CARGO) $(if $(HERE),H5Z_GPU_ARCHS=$(or $(H5Z_GPU_ARCHS),$(HERE))) tests/run.sh $(if $(filter test-all,$@),all)
 
 # Debian's packages beside Python's: both wait for a network.
 environments: rust .env/made
@@ -169,7 +166,7 @@ check-copies: $(PLUGIN) .env/tests
 	@$(PY) tests/hosts/real_files.py target/real
 
 site: $(PLUGIN) .env/site target/fields/small/done
-	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" \
+	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/$(dir $(PLUGIN))" \
 	    $(PY) -m sphinx -q -W --keep-going -c docs -d target/site-trees . target/site
 	@echo "target/site/index.html"
 

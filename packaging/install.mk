@@ -27,8 +27,8 @@ OURS       := $(LIBDIR)/h5z-gpu
 PLUGIN_DIR := $(OURS)/plugin
 VERSION    := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 DOCS       := LICENSE LICENSE-MIT LICENSE-APACHE packaging/THIRD-PARTY.txt README.md CHANGELOG.md
-PRELOAD    := target/preload/libh5zgpu_preload.so
-BUILT      := $(PLUGIN) $(PRELOAD) $(VOL) target/bin/h5z-gpu
+PRELOAD    := $(INTO)/preload/libh5zgpu_preload.so
+BUILT      := $(PLUGIN) $(PRELOAD) $(INTO)/bin/h5z-gpu
 
 .PHONY: install uninstall installed-files
 
@@ -51,7 +51,7 @@ install:
 	    "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(DOCDIR)" "$(DESTDIR)$(MANDIR)/man1"
 	@install -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/"
 	@install -m 755 $(PRELOAD) "$(DESTDIR)$(OURS)/preload/"
-	@install -m 755 target/bin/h5z-gpu "$(DESTDIR)$(OURS)/bin/"
+	@install -m 755 $(INTO)/bin/h5z-gpu "$(DESTDIR)$(OURS)/bin/"
 	@$(call link,$(OURS)/bin/h5z-gpu,$(BINDIR),h5z-gpu)
 	@$(call link,$(PLUGIN_DIR)/libh5zgpu.so,$(LIBDIR),libh5zgpu.so)
 	@$(foreach d,$(HDF5_PLUGINDIRS),$(call link,$(PLUGIN_DIR)/libh5zgpu.so,$(d),libh5zgpu.so) &&) true

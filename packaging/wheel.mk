@@ -100,7 +100,7 @@ wheel-windows: windows .env/made
 
 wheel-here: $(PLUGIN) .env/made
 	@rm -rf target/wheel-here
-	@$(call packed,$(STAGE)/here,$(BUILDS)/$(PROFILE),target/wheel-here,$(shell uname -m))
+	@$(call packed,$(STAGE)/here,$(MADE),target/wheel-here,$(shell uname -m))
 	@ls target/wheel-here/*.whl
 
 # In `rust` what cargo needs for the plugin: the workspace without its tests.

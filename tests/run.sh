@@ -3,9 +3,10 @@
 # Runs every check and every test that needs no GPU, says in one line what each came to, and ends in a sum.
 # With the argument `check`, the rules of CONTRIBUTING.md alone, without tests.
 #
-# Of the long matrices of tests/hosts a third runs, and three commits in a row run all of them. With the argument `all`
-# everything runs: all thirds; random models run longer and the kernels in every order of threads
-# (H5Z_GPU_TEST_LONG=1); then readers, packages and other machines, which want more tools and a network.
+# Of the long matrices of tests/hosts a third runs, and kernels are compiled for one architecture of three: three commits
+# in a row run all of them. With the argument `all` everything runs: all thirds and architectures; random models run
+# longer and the kernels in every order of threads (H5Z_GPU_TEST_LONG=1); then readers, packages and other machines,
+# which want more tools and a network.
 #
 # The whole output of each step is kept in target/test/; what failed is shown here as well.
 set -u
@@ -72,8 +73,12 @@ elif [ "${H5Z_GPU_TEST_LONG:-}" != 1 ] && [ -z "${H5Z_GPU_TEST_THIRD:-}" ]; then
         number=$((0x0$(git rev-parse HEAD 2>/dev/null | cut -c-7)))
     fi
     export H5Z_GPU_TEST_THIRD=$((number % 3))
+    # Kernels take two core-minutes an architecture. The Makefile names those of this machine's GPUs.
+    [ -n "${H5Z_GPU_ARCHS:-}" ] || H5Z_GPU_ARCHS=$(echo "70 80 90+PTX" | cut -d ' ' -f $((number % 3 + 1)))
+    export H5Z_GPU_ARCHS
     [ "${1:-}" = check ] ||
-        echo "Of the hosts' long matrices: third $H5Z_GPU_TEST_THIRD of 0, 1, 2 (make test-all: all of them)"
+        echo "Of the hosts' long matrices: third $H5Z_GPU_TEST_THIRD of 0, 1, 2; kernels for $H5Z_GPU_ARCHS" \
+            "(make test-all: all of them)"
 fi
 
 python=.env/bin/python
@@ -94,27 +99,22 @@ step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 [ "${1:-}" != check ] || count arrows $cargo test --quiet -p h5z-gpu --test imports --config profile.dev.opt-level=0
 [ "${1:-}" != check ] || finish
 
-# The plugin that the programs of tests/hosts load, beside the Rust tests: its last minutes keep one core busy. By now
-# the kernels are compiled.
-make --no-print-directory target/plugin/libh5zgpu.so >"$logs/plugin-build.log" 2>&1 &
-plugin=$!
-# What runs in the background does not hear an interrupt.
-trap 'kill $plugin 2>/dev/null; exit 130' INT TERM
-# built: the end of that.
-built() {
-    wait $plugin || { cat "$logs/plugin-build.log" && false; }
-}
-
+# The plugin that the programs of tests/hosts load is of the tests' profile, with the checks of a debug build. It has a
+# folder of its own: nobody installs it by mistake.
+export INTO=$logs/built PROFILE=dev
 # The application of tests/hdf5 by itself, as the pages say: beside the others its dependencies get other features, and
 # would be compiled twice. What codes no millions of values is not optimised.
-plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' fuzz plugin preload program tools)
+plain=$(printf -- '--config profile.dev.package.h5z-gpu-%s.opt-level=0 ' fuzz preload program tools)
+# With h5z-gpu-tools the library has the features that it has in the tests, and is not compiled again.
+export PARTS="$plain $(printf -- '-p h5z-gpu-%s ' plugin preload program tools)"
 count rust $cargo test --workspace --exclude h5z-gpu-hdf5-tests --no-fail-fast $plain
 count rust-hdf5 $cargo test -p h5z-gpu-hdf5-tests --no-fail-fast
-step plugin built
+step plugin make --no-print-directory $INTO/plugin/libh5zgpu.so
 step fields make --no-print-directory target/fields/small/done
-count hosts env HDF5_PLUGIN_PATH="$PWD/target/plugin" \
+count hosts env HDF5_PLUGIN_PATH="$PWD/$INTO/plugin" \
     $python -m pytest -q -n 2 --dist loadfile --durations=40 -p no:cacheprovider tests/hosts
 if [ "${1:-}" = all ]; then
+    unset INTO PROFILE PARTS
     for part in java big-endian wine musl miri check-copies check-packages; do
         step $part make --no-print-directory $part
     done

@@ -4,7 +4,6 @@
 #![allow(dead_code)] // each program uses its part
 
 pub mod by_hand;
-pub mod cases;
 pub mod draft;
 pub mod frames;
 pub mod generate;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs the command line of the Python package, and makes the files that its tests look at."""
+"""Runs the command line of the Python package, and makes the files that its tests look at.
+
+`cli` and `many` give what a command answers, `h5z_gpu` and `refused` say how it must end.
+"""
 import json
 import sys
 
@@ -11,6 +14,20 @@ from conftest import PLUGIN, ROOT, clean, sample, use
 PYTHONS = {"wheels": sys.executable, "Debian": "/usr/bin/python3"}
 CHUNK = (8, 16, 32)
 BAD = [(8, 0, 32), (16, 16, 0)]  # chunks of /v that `damaged` changes
+
+
+def environment(**more):
+    """Where the package and the plugin are found, and nothing else of ours."""
+    return clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | more
+
+
+def h5z_gpu(*args, status=0, cwd=None, **more):
+    """Runs a command; gives stdout and stderr. Its exit status must be `status`, and no traceback may be seen."""
+    r = starts.run([sys.executable, "-m", "h5z_gpu", *args], environment(**more), cwd, timeout=300)
+    assert r.returncode == status and "Traceback" not in r.stderr and "Warning" not in r.stderr, (
+        f"h5z-gpu {' '.join(map(str, args))}: status {r.returncode}, not "
+        f"{status}\n{r.stdout[-3000:]}\n{r.stderr[-3000:]}")
+    return r.stdout, r.stderr
 
 
 def cli(*arguments, python=sys.executable, **variables):
@@ -42,6 +59,19 @@ print(json.dumps(answers))
 def many(*calls):
     """As `cli`, for many calls in one process."""
     return json.loads(use(MANY, json.dumps([list(map(str, c)) for c in calls])))
+
+
+def refused(*commands):
+    """Runs commands that must refuse with status 2; gives the one sentence of each."""
+    answers = many(*commands)
+    for command, (status, out, err) in zip(commands, answers):
+        assert status == 2 and not out and err.count("\n") == 1 and err.startswith(f"h5z-gpu {command[0]}: "), (
+            command,
+            status,
+            out,
+            err,
+        )
+    return [err for _, _, err in answers]
 
 
 def values():

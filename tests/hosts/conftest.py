@@ -19,7 +19,9 @@ from samples import sample as sample
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PLUGIN = ROOT / "target/plugin/libh5zgpu.so"
+# Where plugin and program lie: what `make` has built, or tests/run.sh.
+BUILT = ROOT / os.environ.get("INTO", "target")
+PLUGIN = BUILT / "plugin/libh5zgpu.so"
 sys.path.insert(0, str(HERE))
 # Which third of the long matrices runs, 0 to 2: tests/run.sh says it, by the commit. None: all of them.
 THIRD = os.environ.get("H5Z_GPU_TEST_THIRD")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+BUILT = ROOT / os.environ.get("INTO", "target")
 DRIVER, KERNELS = ROOT / "target/tmp/fake-cuda-", ROOT / "target/tmp/kernels"
 
 
@@ -17,7 +18,7 @@ def environment():
     assert not missing, f"{missing} are missing: run `cargo test --test gpu_kernels`, as `make test` does"
     return {"LD_LIBRARY_PATH": str(DRIVER), "FAKE_CUDA_KERNELS": str(KERNELS),
             "PYTHONPATH": f"{ROOT}/plugin/python:{Path(__file__).parent}",
-            "H5Z_GPU_PLUGIN_PATH": f"{ROOT}/target/plugin", "FAKE_CUDA_MEMORY": str(4 << 30)}
+            "H5Z_GPU_PLUGIN_PATH": f"{BUILT}/plugin", "FAKE_CUDA_MEMORY": str(4 << 30)}
 
 
 class Array:

@@ -9,8 +9,7 @@ import shlex
 import h5py
 import numpy as np
 import pytest
-from cli import many
-from command_line import h5z_gpu, refused
+from cli import h5z_gpu, many, refused
 from conftest import clean, run, use
 from programs import filters
 

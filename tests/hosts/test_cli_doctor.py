@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import pytest
-from conftest import PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
+from conftest import BUILT, PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
 
 DEFAULT = "/usr/local/hdf5/lib/plugin"  # of HDF5's own builds, h5py's wheel among them
 CUDA = """
@@ -45,7 +45,7 @@ def doctor(*arguments, before=(), python=sys.executable, **variables):
 def without_python(**variables):
     """The same of the program that `make` builds, without Python."""
     env = {k: str(v) for k, v in (clean() | variables).items() if v is not None}
-    r = subprocess.run([ROOT / "target/bin/h5z-gpu", "doctor"], env=env, text=True, timeout=120, capture_output=True)
+    r = subprocess.run([BUILT / "bin/h5z-gpu", "doctor"], env=env, text=True, timeout=120, capture_output=True)
     return r.returncode, r.stdout + r.stderr
 
 
@@ -86,7 +86,7 @@ def places(tmp_path_factory):
     folder("foreign", whole[:18] + b"\xb7\x00" + whole[20:])  # the header says aarch64
     (tmp / "empty").mkdir()
     (tmp / "link").symlink_to(PLUGIN.parent)
-    (tmp / "bin").symlink_to(ROOT / "target/bin")  # the program lies in ../bin of each of these folders
+    (tmp / "bin").symlink_to(BUILT / "bin")  # the program lies in ../bin of each of these folders
     (tmp / "cuda").mkdir()
     (tmp / "cuda.c").write_text(CUDA)
     run("cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp / "cuda/libcuda.so.1", tmp / "cuda.c")

@@ -12,8 +12,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-from cli import cli, many
-from command_line import environment
+from cli import cli, environment, many
 from conftest import use
 
 # Colours, a second line, letters from right to left, a C1 control, a line separator.

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from cli import BAD, PYTHONS, change, cli, damaged, many, other_files, whole
-from conftest import ROOT, run, use
+from conftest import BUILT, ROOT, run, use
 
 CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"]
 
@@ -208,7 +208,7 @@ def test_words(tmp_path):
     asked = [["abs", "2.5e-4"], ["psnr", "60", "--codec", "lorenzo"], ["lossless"], ["rel", "1.234e-5"],
              ["mode=abs,bound=1e-3,codec=szx"]]
     for call, (status, out, err) in zip(asked, many(*(["words", *call] for call in asked))):
-        assert status == 0 and not err and out == run(ROOT / "target/bin/h5z-gpu", "words", *call), call
+        assert status == 0 and not err and out == run(BUILT / "bin/h5z-gpu", "words", *call), call
     whole(tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as f:
         words = [str(w - 2**32 if w > 2**31 else w) for w in f["v"].id.get_create_plist().get_filter_by_id(443)[1]]

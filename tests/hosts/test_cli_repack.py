@@ -13,7 +13,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from command_line import environment, h5z_gpu, refused
+from cli import environment, h5z_gpu, refused
 from conftest import child, clean, run, sample, use
 from programs import filters
 

@@ -6,8 +6,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-from cli import many
-from command_line import refused
+from cli import many, refused
 from conftest import HERE, ROOT, use
 from structure_cases import CASES
 from structure_files import make

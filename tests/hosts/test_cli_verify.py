@@ -10,8 +10,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from cli import many
-from command_line import environment, h5z_gpu, refused
+from cli import environment, h5z_gpu, many, refused
 from conftest import run, sample, use
 
 FILL = -999.0

@@ -8,7 +8,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, clean, python, run, sample, use
+from conftest import BUILT, PLUGIN, ROOT, clean, python, run, sample, use
 from page import blocks
 from programs import filters, listed, plain_hdf5, plain_netcdf
 
@@ -179,7 +179,7 @@ def test_the_numbers_mean_what_the_table_says():
             "40600": "60", "90000": "bit", "111003": "szx", "211003": "lorenzo", "390000": "ndzip"}
     for number, meaning in says.items():
         assert f"`{number}`" in PAGES["bound"]
-        assert re.search(meaning, run(ROOT / "target/bin/h5z-gpu", "words", number)), number
+        assert re.search(meaning, run(BUILT / "bin/h5z-gpu", "words", number)), number
 
 
 def test_the_messages_are_those_shown(tmp_path):

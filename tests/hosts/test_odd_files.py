@@ -12,7 +12,7 @@ import numpy as np
 import odd_files
 import odd_judge
 import pytest
-from command_line import environment, h5z_gpu
+from cli import environment, h5z_gpu
 from conftest import LONG, use
 from odd_judge import BESIDE, SAME, WELL, Copy, judge
 

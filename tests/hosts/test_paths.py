@@ -8,11 +8,11 @@ import subprocess
 
 import h5py
 import pytest
-from conftest import PLUGIN, ROOT, clean, hdf5_dir, run, sample
+from conftest import BUILT, PLUGIN, ROOT, clean, hdf5_dir, run, sample
 from programs import plain_hdf5
 from wheel import loaded
 
-CLI = ROOT / "target/bin/h5z-gpu"
+CLI = BUILT / "bin/h5z-gpu"
 
 
 def doctor(*arguments, **variables):

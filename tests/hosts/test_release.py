@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import yaml
-from conftest import ROOT, run, use
+from conftest import BUILT, ROOT, run, use
 
 VERSION = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
 # File → pattern of the version in it.
@@ -29,7 +29,7 @@ def test_every_place_names_the_version_of_cargo_toml(place):
 def test_the_plugin_and_the_command_line_say_it_too():
     use("import h5z_gpu.library as l, ctypes, sys; f = ctypes.CDLL(l.PLUGIN_PATH + '/libh5zgpu.so').h5z_gpu_version\n"
         "f.restype = ctypes.c_char_p; assert f().decode() == sys.argv[1], f()", VERSION)
-    assert run(ROOT / "target/bin/h5z-gpu", "--version") == f"h5z-gpu {VERSION}\n"
+    assert run(BUILT / "bin/h5z-gpu", "--version") == f"h5z-gpu {VERSION}\n"
 
 
 def test_the_citation_is_complete():

@@ -10,9 +10,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import HERE, PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
+from conftest import BUILT, HERE, PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
 
-H5Z_GPU = ROOT / "target/bin/h5z-gpu"
+H5Z_GPU = BUILT / "bin/h5z-gpu"
 OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
 SHORT = "by many chunks at a time"
 
@@ -205,7 +205,7 @@ def test_what_is_missing_is_said(tmp_path):
     nowhere = clean(H5Z_GPU_PLUGIN_PATH=str(tmp_path))
     assert "H5Z_GPU_PLUGIN_PATH" in run(H5Z_GPU, "run", "--", "true", env=nowhere, ok=False)
     told = run(H5Z_GPU, "run", "--", "env", env={"PATH": clean()["PATH"], "LD_PRELOAD": ""})
-    assert f"LD_PRELOAD={ROOT}/target/preload/libh5zgpu_preload.so" in told.splitlines()
+    assert f"LD_PRELOAD={BUILT}/preload/libh5zgpu_preload.so" in told.splitlines()
     # As `h5z-gpu env` says: what HDF5 searches without the variable is searched still.
     (line,) = [line for line in told.splitlines() if line.startswith("HDF5_PLUGIN_PATH=")]
     assert run(H5Z_GPU, "env", env={"PATH": clean()["PATH"]}).strip() == f"export {line}"
@@ -227,7 +227,7 @@ def test_doctor_warns_of_a_library_before_every_program(tmp_path):
 
     gone = told(tmp_path / "libh5zgpu_preload.so")
     assert "LD_PRELOAD names" in gone and "which is not there" in gone, gone
-    there = told(ROOT / "target/preload/libh5zgpu_preload.so")
+    there = told(BUILT / "preload/libh5zgpu_preload.so")
     assert "for every program" in there and "which is not there" not in there, there
 
 
@@ -278,7 +278,7 @@ def test_a_folder_whose_name_is_no_text(tmp_path):
     """`path`, `env` and `run` of a copy that lies in a folder whose name is no UTF-8."""
     folder = os.fsencode(tmp_path) + b"/caf\xe9"
     for part in (b"plugin", b"bin", b"preload"):
-        shutil.copytree(os.fsencode(ROOT) + b"/target/" + part, folder + b"/" + part)
+        shutil.copytree(os.fsencode(BUILT) + b"/" + part, folder + b"/" + part)
     env = clean(HDF5_PLUGIN_PATH="")
 
     def said(*command):

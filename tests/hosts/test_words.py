@@ -8,7 +8,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import ROOT, app, hdf5_dir, python, run, sample
+from conftest import BUILT, ROOT, app, hdf5_dir, python, run, sample
 from h5py import h5d, h5p, h5s, h5t, h5z
 from programs import plain_hdf5, plain_netcdf
 
@@ -24,7 +24,7 @@ ASKS = {
 
 def cli(*arguments, status=0):
     """The command line's output."""
-    r = subprocess.run([ROOT / "target/bin/h5z-gpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    r = subprocess.run([BUILT / "bin/h5z-gpu", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                        text=True)
     assert r.returncode == status, f"{arguments}: exit {r.returncode}\n{r.stdout}"
     return r.stdout

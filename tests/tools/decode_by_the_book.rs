@@ -13,8 +13,6 @@ mod lorenzo;
 mod planes;
 #[path = "book/scaled.rs"]
 mod scaled;
-#[path = "book/short.rs"]
-mod short;
 
 /// A reason to refuse.
 type Refusal = String;
@@ -102,7 +100,7 @@ fn checksum(frame: &[u8]) -> u64 {
 pub fn decode(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Refusal> {
     let f = open(bytes, expected)?;
     let (extents, size, swapped) = (f.extents.clone(), f.size, f.swapped);
-    let array = short::decode(f, expected)?;
+    let array = scaled::decode_held(f, expected)?;
     if !swapped {
         return Ok(array);
     }

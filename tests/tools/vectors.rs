@@ -11,8 +11,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::vectors::{CODECS, Case, Vector, folder, table};
-use common::{cases, refused};
+use common::refused;
+use common::vectors::{CODECS, Case, Vector, cases, folder, table};
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +54,7 @@ fn write(codec: Option<&str>) -> Result<(), String> {
     let there = all.len();
     let wanted = |c: &Case| codec.is_none_or(|only| only == c.codec);
     let missing: Vec<Case> =
-        cases::all().into_iter().filter(|c| wanted(c) && all.iter().all(|v| v.case != *c)).collect();
+        cases().into_iter().filter(|c| wanted(c) && all.iter().all(|v| v.case != *c)).collect();
     for case in missing {
         let vector = Vector::make(case)?;
         vector.write()?;

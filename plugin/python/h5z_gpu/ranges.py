@@ -94,7 +94,7 @@ class Ranges:
         wrong = self.differ(values, back)
         if not wrong.any():
             return
-        if not _is_of_numpy(dataset):  # bfloat16, which is read as float32: no frame can be made of these values
+        if not is_of_numpy(dataset):  # bfloat16, which is read as float32: no frame can be made of these values
             self.left += int(np.count_nonzero(wrong))
             return
         chunk = dataset.chunks
@@ -211,11 +211,14 @@ def _cast(value: float, dtype: np.dtype, toward: Optional[float] = None) -> Any:
     return found
 
 
-def _is_of_numpy(dataset: h5py.Dataset) -> bool:
-    """Whether the file holds numbers of the very type that h5py gives."""
+def is_of_numpy(dataset: h5py.Dataset) -> bool:
+    """Whether NumPy has the type of a dataset's elements, bit for bit: no number of 24 bits, no time, no tag."""
     from h5py import h5t
 
-    return bool(dataset.id.get_type() == h5t.py_create(dataset.dtype))
+    try:
+        return bool(dataset.id.get_type().equal(h5t.py_create(dataset.dtype)))
+    except (TypeError, ValueError, OSError):
+        return False
 
 
 def _whole(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:

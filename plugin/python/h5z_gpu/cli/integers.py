@@ -10,8 +10,8 @@ from __future__ import annotations
 import h5py
 
 from ..filters import FILTER_ID, Lossless
+from ..ranges import is_of_numpy
 from .common import Problem
-from .objects import is_of_numpy
 from .roles import INTEGERS, chunk_of, filters_of
 from .trials import Sampler, attempt, padded
 

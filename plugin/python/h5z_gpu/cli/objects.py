@@ -384,14 +384,6 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
                 chunks.damage[row] = reason(why)
 
 
-def is_of_numpy(dataset: h5py.Dataset) -> bool:
-    """Whether NumPy has the type of a dataset's elements, bit for bit: no number of 24 bits, no time, no tag."""
-    try:
-        return bool(dataset.id.get_type().equal(h5py.h5t.py_create(dataset.dtype)))
-    except (TypeError, ValueError, OSError):
-        return False
-
-
 class AnyDataset(h5py.Dataset):  # type: ignore[misc]
     """A dataset whose elements are raw bytes (V3) to NumPy where NumPy has no type for them: numbers of 24 bits."""
 

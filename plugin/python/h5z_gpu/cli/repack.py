@@ -310,8 +310,8 @@ def copy_numbers(old: h5py.Dataset, new: h5py.Dataset, done: Callable[[int], Any
     One small chunk goes through HDF5's filter pipeline: it is coded before the threads of this package have started.
     """
     from ..datasets import read, write
+    from ..ranges import is_of_numpy
     from .copying import copy_box, is_one_small_chunk, stored_boxes
-    from .objects import is_of_numpy
     from .roles import why_unread
 
     by_hdf5 = packed is None and (is_one_small_chunk(new.id) or not is_of_numpy(old))

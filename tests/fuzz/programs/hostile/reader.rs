@@ -124,10 +124,11 @@ impl Reader {
     }
 }
 
-/// The part of a frame that a sentence names.
+/// The part of a frame that a sentence names, up to its first number.
 fn named(text: &str) -> String {
     assert!(text.len() > 40, "{text}");
     let part = text.trim_start_matches("h5z-gpu: ").trim_start_matches("damaged chunk: ");
     let end = part.find(": ").or(part.find(" has ")).unwrap_or(part.len().min(24));
-    format!("refused for: {}", part.get(..end).unwrap_or("?"))
+    let part = part.get(..end).unwrap_or("?");
+    format!("refused for: {}", part.split(|c: char| c.is_ascii_digit()).next().unwrap_or(part).trim_end())
 }
