@@ -38,7 +38,7 @@ const CASES: &str = include_str!("cases.txt");
 
 /// Every case of the list, cases.txt. Lines are only added; `cargo run -p h5z-gpu-tools --bin vectors` writes new
 /// files.
-pub fn cases() -> Vec<Case> {
+pub fn listed_cases() -> Vec<Case> {
     CASES.lines().filter(|l| !l.trim().is_empty()).map(|l| case(l).unwrap_or_else(|| panic!("a case: {l}"))).collect()
 }
 

@@ -6,14 +6,14 @@ use crate::book;
 use crate::common::draft::{BIG_ENDIAN, Draft};
 use crate::common::generate::Random;
 use crate::common::planes::random;
-use crate::common::vectors::cases;
+use crate::common::vectors::listed_cases;
 use crate::common::{by_hand, difference, fuzz, refused};
 use h5z_gpu::Engine;
 use std::collections::BTreeSet;
 
 #[test]
 fn every_frame_by_hand_is_read_by_the_book() {
-    for case in cases().into_iter().filter(|c| c.codec == "planes" && c.by_hand()) {
+    for case in listed_cases().into_iter().filter(|c| c.codec == "planes" && c.by_hand()) {
         let frame = by_hand::frame(&case);
         assert!(frame.len() < 1 << 16, "{}: {} bytes", case.name, frame.len());
         let raw = book::decode(&frame, case.raw_bytes).unwrap_or_else(|e| panic!("{}: {e}", case.name));
@@ -66,7 +66,7 @@ fn shown(frame: &[u8]) -> BTreeSet<String> {
 #[test]
 fn cases_show_the_whole_format() {
     let engine = Engine::with_threads(2);
-    let cases = cases().into_iter().filter(|c| c.codec == "planes" && !c.by_hand());
+    let cases = listed_cases().into_iter().filter(|c| c.codec == "planes" && !c.by_hand());
     let shown: BTreeSet<String> = cases.flat_map(|c| shown(&engine.encode(&c.params(), &c.input()))).collect();
     let mut wanted = Vec::new();
     for size in [4, 8] {
@@ -117,7 +117,7 @@ fn whole_frames_mean_the_same_to_crate_and_book() {
 /// Frames by hand and of random parts: name, frame, raw length.
 fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let (seed, cases) = fuzz(6, 600);
-    let by_hand = cases().into_iter().filter(|c| c.codec == "planes" && c.by_hand());
+    let by_hand = listed_cases().into_iter().filter(|c| c.codec == "planes" && c.by_hand());
     let by_hand = by_hand.map(|c| (c.name.clone(), by_hand::frame(&c), c.raw_bytes));
     let random = (0..cases).map(|k| {
         let draft = random::draft(&mut Random(seed << 32 | u64::from(k)));

@@ -12,7 +12,7 @@
 mod common;
 
 use common::refused;
-use common::vectors::{CODECS, Case, Vector, cases, folder, table};
+use common::vectors::{CODECS, Case, Vector, folder, listed_cases, table};
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +54,7 @@ fn write(codec: Option<&str>) -> Result<(), String> {
     let there = all.len();
     let wanted = |c: &Case| codec.is_none_or(|only| only == c.codec);
     let missing: Vec<Case> =
-        cases().into_iter().filter(|c| wanted(c) && all.iter().all(|v| v.case != *c)).collect();
+        listed_cases().into_iter().filter(|c| wanted(c) && all.iter().all(|v| v.case != *c)).collect();
     for case in missing {
         let vector = Vector::make(case)?;
         vector.write()?;
