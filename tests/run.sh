@@ -3,9 +3,9 @@
 # Runs every check and every test that needs no GPU, says in one line what each came to, and ends in a sum.
 # With the argument `check`, the rules of CONTRIBUTING.md alone, without tests.
 #
-# Of the long matrices of tests/hosts a third runs, and kernels are compiled for one architecture of three: three commits
-# in a row run all of them. With the argument `all` everything runs: all thirds and architectures; random models run
-# longer and the kernels in every order of threads (H5Z_GPU_TEST_LONG=1); then readers, packages and other machines,
+# Of the long matrices of tests/hosts a third runs, and kernels are compiled for one architecture of three: three
+# commits in a row run all of them. With the argument `all` everything runs: all thirds and architectures; random models
+# run longer and the kernels in every order of threads (H5Z_GPU_TEST_LONG=1); then readers, packages and other machines,
 # which want more tools and a network.
 #
 # The whole output of each step is kept in target/test/; what failed is shown here as well.

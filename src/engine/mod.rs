@@ -175,37 +175,15 @@ impl Engine {
         })
     }
 
-    /// As [`Engine::encode_on_device`], of jobs that are settled.
-    fn try_to_encode(&self, jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
+    /// As [`Engine::encode_on_device`].
+    fn try_to_encode_settled(&self, settled: &[Settled], jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
         #[cfg(feature = "cuda")]
         if let Some(share) = self.gpu {
-            return gpu::encode(jobs, out, share, self.threads());
+            let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
+            return gpu::encode(&to_encode, out, share, self.threads());
         }
-        let _ = out;
+        let _ = (settled, out);
         vec![false; jobs.len()]
-    }
-
-    /// As [`Engine::try_to_encode`]; what is to be compared with planes is.
-    fn try_to_encode_settled(&self, settled: &[Settled], jobs: &[EncodeJob<'_>], out: &mut [Vec<u8>]) -> Vec<bool> {
-        let to_encode: Vec<_> = settled.iter().zip(jobs).map(|(settled, job)| settled.job(job)).collect();
-        let mut done = self.try_to_encode(&to_encode, out);
-        let compared = (0..jobs.len()).filter(|&i| done[i]);
-        let compared = compared.filter_map(|i| Some((i, settled[i].compared(jobs[i].raw.len(), &out[i])?)));
-        let compared: Vec<(usize, Params)> = compared.collect();
-        if compared.is_empty() {
-            return done;
-        }
-        let by_planes: Vec<_> =
-            compared.iter().map(|(i, params)| EncodeJob { params, raw: to_encode[*i].raw }).collect();
-        let mut planes = vec![Vec::new(); compared.len()];
-        let again = self.try_to_encode(&by_planes, &mut planes);
-        for (((i, _), planes), again) in compared.iter().zip(planes).zip(again) {
-            done[*i] = again;
-            if again && planes.len() < out[*i].len() {
-                out[*i] = planes;
-            }
-        }
-        done
     }
 
     /// What [`Engine::decode_batch`] does first: decodes on the GPU what it can take; true for each job that is done.

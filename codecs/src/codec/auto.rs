@@ -5,15 +5,19 @@
 //! candidates   lossless  planes without a bound
 //!              fast      planes; under a pointwise relative bound szx
 //!              lorenzo
-//! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it
+//! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it. A
+//!              first one, of an eighth of a chunk of 64 Ki values; a larger one where the first leaves less than 1/48
+//!              of the chunk, where fast and lorenzo are about as long, or where few numbers differ
 //! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what
 //!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
 //!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
-//! by choice    where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
+//! exactly      where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
 //!              than there is: if what was taken is 1.02 times as long as lorenzo makes the multiples, or 1.12 times as
-//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. Only the CPU can
+//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. Only the CPU can. A
+//!              dictionary is tried on the larger sample alone, for it grows with the numbers that were not seen, and
+//!              where an estimate by some 512 numbers is no longer than what was taken
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -35,8 +39,10 @@ use crate::{memory, parallel};
 /// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-const NEAR_TIE: std::ops::Range<u128> = 96..113;
-/// Chunks of which less than this part is left need a larger sample too: a few places make the length.
+/// In hundredths of lorenzo's, lengths of the best of the others that a seam of a first sample may make out of equal
+/// ones: lorenzo's predictions reach across seams, planes' tiles mostly do not.
+const NEAR_TIE: std::ops::Range<u128> = 90..103;
+/// Chunks of which less than this part is left need a larger sample: a few places make the length.
 const THIN: u128 = 48;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
 const FILLING: u128 = 4;
@@ -51,7 +57,7 @@ const UNIT_GAIN: u128 = 102;
 const DICTIONARY_GAIN: u128 = 112;
 
 /// What is asked where numbers are shorter without loss.
-const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
+pub const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
 
 /// What each candidate is asked where this is asked of the writer.
 pub fn requests(asked: Request) -> [Request; 3] {
@@ -83,9 +89,9 @@ pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> O
         () if 100 * fast <= gain * lorenzo => FAST,
         () => LORENZO,
     };
-    let ratio = 100 * fast.min(lossless) / lorenzo;
     let len = lens[candidate];
-    let enough = len >= raw_len as u128 / THIN && !NEAR_TIE.contains(&ratio);
+    let is_tie = NEAR_TIE.contains(&(100 * fast.min(lossless) / lorenzo));
+    let enough = len >= raw_len as u128 / THIN && !is_tie;
     let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len;
     (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
 }
@@ -105,33 +111,50 @@ fn gain(sample: &Sample) -> u128 {
     if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN }
 }
 
-/// What is asked of a chunk instead of the candidate that was taken, if the lossless candidate's sample, whose values
-/// these are, shows that numbers are shorter by a unit or by a dictionary of them.
-pub fn by_choice(
+/// What a sample shows of coding a chunk without loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Exact {
+    /// It is no shorter.
+    Longer,
+    /// Few of the numbers differ: a larger sample says whether it is.
+    Perhaps,
+    /// It is shorter.
+    Shorter,
+}
+
+/// Whether a chunk is shorter without loss than by the candidate that was taken, because its numbers are multiples of a
+/// unit of two bounds or more, or few: by the lossless candidate's sample, whose values these are.
+pub fn is_shorter_exactly(
     chunk: &Chunk<'_>,
     raw_len: usize,
     used: Used,
     sample: &Sample,
     taken: &Taken,
-) -> Result<Option<Request>> {
+) -> Result<Exact> {
     let params = Params { request: BY_CHOICE, ..*chunk.params };
     let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE).filter(|_| exact::is_open(&params, raw_len)) else {
-        return Ok(None);
+        return Ok(Exact::Longer);
     };
     let chunk = Chunk { params: &stacked, ..*chunk };
     let values = raw_len / usize::from(params.dtype.size);
     let found = scaled::find(&stacked, chunk.raw);
     let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
+    let is_few = u128::from(found.few.len(values as u64, params.dtype.size.into())) <= taken.len;
     let (len, gain) = match found.multiples.filter(is_wide) {
         Some(scale) => {
             let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
             let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
             (coded.then_some(frame.len() as u64), UNIT_GAIN)
         }
-        None => (exact::len_by_dictionary(&chunk, &found, values as u64)?, DICTIONARY_GAIN),
+        None if is_few && sample.is_all => (exact::len_by_dictionary(&chunk, &found, values as u64)?, DICTIONARY_GAIN),
+        None => (None, DICTIONARY_GAIN),
     };
     let whole = len.map(|len| whole(sample, LORENZO, len, values, raw_len));
-    Ok(whole.filter(|whole| gain * whole <= 100 * taken.len).map(|_| BY_CHOICE))
+    Ok(match whole.is_some_and(|whole| gain * whole <= 100 * taken.len) {
+        true => Exact::Shorter,
+        false if is_few && !sample.is_all => Exact::Perhaps,
+        false => Exact::Longer,
+    })
 }
 
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
@@ -147,14 +170,18 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_ope
         let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
         let raw_len = chunk.raw.len();
         if let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) {
-            let lossless = match is_open && taken.is_near_lossless {
+            let exactly = match is_open && taken.is_near_lossless {
                 true => {
                     let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
-                    by_choice(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
+                    is_shorter_exactly(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
                 }
-                false => None,
+                false => Exact::Longer,
             };
-            return Ok((lossless.unwrap_or(requests[taken.candidate]), used));
+            match exactly {
+                Exact::Longer => return Ok((requests[taken.candidate], used)),
+                Exact::Shorter => return Ok((BY_CHOICE, used)),
+                Exact::Perhaps => {}
+            }
         }
     }
     Ok((requests[LORENZO], used))

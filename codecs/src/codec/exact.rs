@@ -23,7 +23,7 @@
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
-//! kept then goes to planes, and so does one that planes makes smaller after all.
+//! kept then goes to planes.
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
@@ -58,8 +58,6 @@ const REPEATED_FLOATS: usize = 16;
 const EQUAL_BYTES: usize = 128;
 /// One run in four is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
-/// What is this many times smaller than the chunk is not compared with planes again.
-pub const SURE: usize = 4;
 /// What a byte counts by a dictionary, where one by planes counts 800; and where `bytes` is best, which finds more
 /// farther away than in a sample.
 const DICTIONARY: u64 = 1000;
@@ -94,7 +92,7 @@ pub(crate) struct Tiles {
 impl Tiles {
     /// `None` where no memory holds the chunk.
     pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Tiles> {
-        let sample = Sample::new(params, Looked::AtFirst)?;
+        let sample = Sample::new(params, Looked::AtAll)?;
         let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
         let (mut run, mut starts) = (0, Vec::new());
         if let Some(stack) = stack.filter(|_| !is_line(params)) {
@@ -395,21 +393,7 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         kept = choose_with(chunk, false)?;
         coded = encode_as(chunk, &kept, out)?;
     }
-    if kept == Kept::Planes { Ok(coded) } else { or_planes(chunk, coded, out) }
-}
-
-/// Puts the frame by planes in place of another one that is no shorter, or of none. A sample may be wrong: of little
-/// gain it proves little. False: the chunk is better stored.
-pub(super) fn or_planes(chunk: &Chunk<'_>, coded: bool, out: &mut Vec<u8>) -> Result<bool> {
-    if coded && out.len() < chunk.raw.len() / SURE {
-        return Ok(true);
-    }
-    let mut planes = Vec::new();
-    if encode_as(chunk, &Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
-        *out = planes;
-        return Ok(true);
-    }
-    Ok(coded)
+    if coded || kept == Kept::Planes { Ok(coded) } else { encode_as(chunk, &Kept::Planes, out) }
 }
 
 /// Encodes a chunk so, whatever its request. False: it is better stored.

@@ -7,7 +7,8 @@
 //!            values. Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in
 //!            a row from where it begins for szx
 //! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array
-//!            whose tiles lie in one part each, and so is coded as the tiles are in the chunk
+//!            whose tiles lie in one part each, and so is coded as the tiles are in the chunk. In a first look a part
+//!            is a quarter of such a box, cut across that axis: what four places say of a chunk is worth three seams
 //! ```
 //!
 //! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie
@@ -22,12 +23,13 @@ use crate::params::{Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
 use std::borrow::Cow;
 
-/// Tiles of lorenzo's in a chunk that is all sample.
-const SMALL_CHUNK_TILES: usize = 4;
-/// Parts of a sample: one in 32 tiles, at least and at most `FIRST_PARTS`; `SECOND_PARTS` if those do not decide.
-const TILES_PER_PART: usize = 32;
-const FIRST_PARTS: std::ops::RangeInclusive<usize> = 4..=8;
-const SECOND_PARTS: usize = 12;
+/// Tiles of lorenzo's in a sample: of the first look one in 16 of the chunk's, each put together of four quarters from
+/// four places, for a chunk differs more from place to place than a seam costs; of the second, whole ones, one in 32.
+const FIRST_TILES: std::ops::RangeInclusive<usize> = 1..=4;
+const FIRST_PART_OF_CHUNK: usize = 16;
+const QUARTERS: usize = 4;
+const SECOND_TILES: std::ops::RangeInclusive<usize> = 4..=8;
+const SECOND_PART_OF_CHUNK: usize = 32;
 /// Values in a row for szx.
 const RUN_VALUES: usize = LORENZO_TILE;
 /// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
@@ -161,18 +163,21 @@ impl Sample {
         let extents = params.extents.as_slice();
         let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
         let n: usize = grid.extents().iter().product();
-        let first = (grid.tiles() / TILES_PER_PART).clamp(*FIRST_PARTS.start(), *FIRST_PARTS.end());
-        let parts = if looked == Looked::AtFirst { first } else { SECOND_PARTS };
-        if n <= SMALL_CHUNK_TILES * LORENZO_TILE || n <= parts * LORENZO_TILE && looked == Looked::AtAll {
+        let (part_of_chunk, tiles, cuts) = match looked {
+            Looked::AtFirst => (FIRST_PART_OF_CHUNK, FIRST_TILES, QUARTERS),
+            Looked::AtAll => (SECOND_PART_OF_CHUNK, SECOND_TILES, 1),
+        };
+        let tiles = (grid.tiles() / part_of_chunk).clamp(*tiles.start(), *tiles.end());
+        if n <= tiles * LORENZO_TILE {
             return Some(Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true });
         }
-        let places: Vec<Place> = (0..parts).map(|k| Place::new(&grid, k)).collect();
+        let places: Vec<Place> = (0..tiles * cuts).map(|k| Place::new(&grid, k)).collect();
         let szx = params.request.bound.mode() == Mode::PointwiseRelative;
         let (mut stacks, mut of) = (Vec::new(), [Some(0); 3]);
         match shared(&grid, &shape) {
-            Some(part) => stacks.push(of_grid(&grid, part, &places)),
+            Some(part) => stacks.push(of_grid(&grid, part, &places, cuts)),
             None => {
-                stacks.extend([of_planes(&shape, &places), of_grid(&grid, grid.tile_sides(), &places)]);
+                stacks.extend([of_planes(&shape, &places, cuts), of_grid(&grid, grid.tile_sides(), &places, cuts)]);
                 of[LORENZO] = Some(1);
             }
         }
@@ -246,20 +251,22 @@ fn shared(grid: &Grid, shape: &Shape) -> Option<[usize; 3]> {
     [grid.tile_sides(), alike].into_iter().find(fills)
 }
 
-/// Parts of a grid of the chunk's own order around these places.
-fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place]) -> Stack {
+/// Parts of a grid of the chunk's own order around these places, each the `cuts`th part of such a box.
+fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place], cuts: usize) -> Stack {
     let extents = grid.extents();
     let [_, b, c] = extents;
     let steps = [b * c, c, 1];
+    let (part, axis) = cut(extents, part, cuts);
     let starts = places.iter().map(|place| start(extents, part, steps, place.at)).collect();
-    Stack { part, axis: along(extents, part), steps, starts }
+    Stack { part, axis, steps, starts }
 }
 
-/// Tiles of planes around these places, as many of each component.
-fn of_planes(shape: &Shape, places: &[Place]) -> Stack {
+/// Tiles of planes around these places, or the `cuts`th part of each, as many of each component.
+fn of_planes(shape: &Shape, places: &[Place], cuts: usize) -> Stack {
     let (extents, components) = shape.of_one_component();
     let sides = shape.grid.tile_sides();
-    let part = std::array::from_fn(|k| sides[k].min(extents[k]));
+    let part: [usize; 3] = std::array::from_fn(|k| sides[k].min(extents[k]));
+    let (part, axis) = cut(extents, part, cuts);
     let [_, b, c] = extents;
     let steps = [b * c * components, c * components, components];
     let tiles = places.iter().flat_map(|place| [place.begin, place.middle]).enumerate();
@@ -271,7 +278,17 @@ fn of_planes(shape: &Shape, places: &[Place]) -> Stack {
     });
     let mut starts: Vec<usize> = tiles.collect();
     starts.dedup();
-    Stack { part, axis: along(extents, part), steps, starts }
+    Stack { part, axis, steps, starts }
+}
+
+/// A box of these extents, or the `cuts`th part of it, and the axis along which such are stacked, which is where it is
+/// cut.
+fn cut(extents: [usize; 3], mut part: [usize; 3], cuts: usize) -> ([usize; 3], usize) {
+    let axis = along(extents, part);
+    if part[axis].is_multiple_of(cuts) {
+        part[axis] /= cuts;
+    }
+    (part, axis)
 }
 
 /// The place of the first value of the part around `at`: one of those that fill the chunk from its first value on, or
@@ -310,18 +327,21 @@ mod tests {
         &[2; 17],
     ];
 
-    fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample)> {
+    /// Samples, and into how many parts their boxes are cut.
+    fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample, usize)> {
         let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
         all.map(move |(dims, looked)| {
             let params = Params::new(Request { codec: Codec::Auto, bound }, Dtype::F32, dims).unwrap();
             let sample = Sample::new(&params, looked).unwrap();
-            (params, sample)
+            (params, sample, if looked == Looked::AtFirst { QUARTERS } else { 1 })
         })
     }
 
     #[test]
     fn every_part_lies_in_the_chunk_and_fills_tiles() {
-        for (params, sample) in [Bound::Absolute(1.0), Bound::PointwiseRelative(0.1)].into_iter().flat_map(samples) {
+        for (params, sample, cuts) in
+            [Bound::Absolute(1.0), Bound::PointwiseRelative(0.1)].into_iter().flat_map(samples)
+        {
             let n = params.extents.count().unwrap() as usize;
             for stack in &sample.stacks {
                 let last: usize = (0..3).map(|k| (stack.part[k] - 1) * stack.steps[k]).sum();
@@ -335,7 +355,8 @@ mod tests {
                 let stack = &sample.stacks[k];
                 let like = tile(&lorenzo).iter().product::<usize>();
                 assert!(like * 2 > LORENZO_TILE, "{params:?}");
-                assert!(stack.part[stack.axis].is_multiple_of(tile(&lorenzo)[stack.axis]), "{params:?} {stack:?}");
+                let side = tile(&lorenzo)[stack.axis];
+                assert!((cuts * stack.part[stack.axis]).is_multiple_of(side), "{params:?} {stack:?}");
             }
             if let Some(k) = sample.of[LOSSLESS] {
                 let stack = &sample.stacks[k];
@@ -346,7 +367,9 @@ mod tests {
                 assert!(!of_stack.is_of_components(), "{params:?}");
                 // Where a component has fewer values than a tile, all of them are a part.
                 let (one, _) = of_chunk.of_one_component();
-                let fills = stack.part[stack.axis].is_multiple_of(side) || stack.part == one;
+                let mut uncut = stack.part;
+                uncut[stack.axis] *= cuts;
+                let fills = uncut[stack.axis].is_multiple_of(side) || uncut == one || stack.part == one;
                 assert!(fills, "{params:?} {stack:?}");
             }
         }
@@ -354,7 +377,7 @@ mod tests {
 
     #[test]
     fn stacks_have_the_values_of_their_parts() {
-        for (params, sample) in samples(Bound::PointwiseRelative(0.1)) {
+        for (params, sample, _) in samples(Bound::PointwiseRelative(0.1)) {
             let n = params.extents.count().unwrap() as u32;
             let chunk: Vec<u8> = (0..n).flat_map(u32::to_le_bytes).collect();
             for stack in &sample.stacks {
@@ -375,12 +398,20 @@ mod tests {
 
     #[test]
     fn chunks_of_a_few_tiles_are_all_sample() {
-        for (dims, all) in [(&[32768][..], true), (&[32769], false), (&[2, 2], true), (&[181, 181], true), (&[], true)]
+        let all = |looked, dims: &[u64]| {
+            let request = Request { codec: Codec::Auto, bound: Bound::Absolute(1.0) };
+            let params = Params::new(request, Dtype::F32, dims).unwrap();
+            Sample::new(&params, looked).unwrap().is_all
+        };
+        for (dims, at_first) in [(&[8192][..], true), (&[8193], false), (&[2, 2], true), (&[90, 91], true), (&[], true)]
         {
-            let params =
-                Params::new(Request { codec: Codec::Auto, bound: Bound::Absolute(1.0) }, Dtype::F32, dims).unwrap();
-            assert_eq!(Sample::new(&params, Looked::AtFirst).unwrap().stacks.is_empty(), all, "{dims:?}");
-            assert!(Sample::new(&params, Looked::AtAll).unwrap().stacks.is_empty());
+            assert_eq!(all(Looked::AtFirst, dims), at_first, "{dims:?}");
+            assert!(all(Looked::AtAll, dims));
+        }
+        for dims in [&[32_768][..], &[32_769], &[181, 181]] {
+            let sample =
+                Sample::new(&Params::new(Request::default(), Dtype::F32, dims).unwrap(), Looked::AtAll).unwrap();
+            assert_eq!(sample.stacks.is_empty(), dims.iter().product::<u64>() <= 32_768, "{dims:?}");
         }
     }
 }

@@ -17,7 +17,7 @@ use super::chunk::Chunk;
 use super::kept::Kept;
 use super::lorenzo::integers;
 use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
-use super::{bytes, exact, planes};
+use super::{bytes, planes};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::params::{Codec, Params, Request};
@@ -30,6 +30,8 @@ const PART_OF_RUNS: usize = 8;
 const SMALL_CHUNK_VALUES: usize = 1 << 17;
 /// How many times smaller a sample says little.
 const LITTLE: usize = 64;
+/// What bytes makes this many times smaller is not compared with planes.
+const SURE: usize = 4;
 
 /// The candidates, and what a byte of their frames counts.
 const ALL: [(Kept, usize); 3] = [(Kept::Planes, 32), (Kept::Lorenzo, 33), (Kept::Bytes, 32)];
@@ -51,8 +53,16 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let known = chunk.kept.or(Kept::settled(chunk.params));
     let kept = if let Some(kept) = known { kept } else { choose(chunk)? };
     let coded = encode_as(chunk, kept, out)?;
+    if kept != Kept::Bytes || coded && out.len() < chunk.raw.len() / SURE {
+        return Ok(coded);
+    }
     // A few runs may repeat more than the chunk.
-    if kept == Kept::Bytes { exact::or_planes(chunk, coded, out) } else { Ok(coded) }
+    let mut planes = Vec::new();
+    if encode_as(chunk, Kept::Planes, &mut planes)? && !(coded && out.len() <= planes.len()) {
+        *out = planes;
+        return Ok(true);
+    }
+    Ok(coded)
 }
 
 fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {

@@ -69,12 +69,6 @@ impl Settled {
         self.swapped.is_none() || frame::is_swapped(frame)
     }
 
-    /// Params to code the chunk by planes too, if the GPU's lorenzo frame saved less than 3/4: the CPU compares so too.
-    pub fn compared(&self, raw_len: usize, frame: &[u8]) -> Option<Params> {
-        let is_sure = frame.len() < raw_len / exact::SURE || self.params.dtype.is_short();
-        (self.kept == Some(Kept::Lorenzo) && !is_sure).then(|| Kept::Planes.settle(self.params))
-    }
-
     /// What such a chunk is encoded with as it is.
     pub(super) fn in_its_own_order(&self, job: &EncodeJob<'_>) -> Params {
         Params { extents: job.params.extents, ..self.params }

@@ -21,7 +21,7 @@ use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use codecs::bound::{self, Used};
 use codecs::codec;
-use codecs::codec::auto::{Taken, by_choice, requests, take};
+use codecs::codec::auto::{BY_CHOICE, Exact, Taken, is_shorter_exactly, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
 use codecs::codec::order::Boxes;
@@ -92,8 +92,12 @@ impl Open<'_> {
                     near.push((i, taken));
                 }
             }
-            for (i, params) in self.by_choice(stream, &sample, &near, &used, threads)? {
-                chosen[i] = Some((params, None));
+            for (i, exact) in self.exactly(stream, &sample, &near, &used, threads)? {
+                match exact {
+                    Exact::Longer => {}
+                    Exact::Perhaps => chosen[i] = None,
+                    Exact::Shorter => chosen[i] = Some((Params { request: BY_CHOICE, ..*self.params }, None)),
+                }
             }
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
@@ -115,16 +119,15 @@ impl Open<'_> {
         parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
-    /// Those of these chunks, of which these candidates were taken, that are asked to lose nothing for their unit or
-    /// for being few.
-    fn by_choice(
+    /// Of each of these chunks, of which these candidates were taken, whether it is shorter without loss.
+    fn exactly(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
         near: &[(usize, Taken)],
         used: &[Used],
         threads: usize,
-    ) -> Result<Vec<(usize, Params)>> {
+    ) -> Result<Vec<(usize, Exact)>> {
         if near.is_empty() {
             return Ok(Vec::new());
         }
@@ -132,13 +135,11 @@ impl Open<'_> {
         let stacks: Vec<&Stack> = sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect();
         let seen = self.seen(stream, &stacks, (0, &[]), &inputs)?;
         let len = seen.len() / near.len();
-        let found = parallel::try_map(near.len(), threads, |n| {
+        parallel::try_map(near.len(), threads, |n| {
             let ((i, taken), raw) = (&near[n], &seen[n * len..][..len]);
             let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
-            let request = by_choice(&chunk, self.raw_len, used[*i], sample, taken)?;
-            Ok(request.map(|request| (*i, Params { request, ..*self.params })))
-        })?;
-        Ok(found.into_iter().flatten().collect())
+            Ok((*i, is_shorter_exactly(&chunk, self.raw_len, used[*i], sample, taken)?))
+        })
     }
 
     /// The values of these stacks of dense chunks at these addresses, then those of these runs, of one chunk behind the

@@ -16,16 +16,14 @@ use crate::engine::Engine;
 use crate::engine::gpu;
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::engine::gpu::plan::Numbers;
 use crate::host::float_state;
 use codecs::EncodeJob;
-use codecs::codec::kept::Kept;
-use codecs::codec::{self, exact, order};
+use codecs::codec::{self, order};
 use codecs::constants::HEADER_FIXED;
 use codecs::error::{Error, Result};
 use codecs::frame::STORED_HEADER;
 use codecs::memory;
-use codecs::params::{Class, Extents, Params};
+use codecs::params::{Extents, Params};
 use kernels::abi::ARRAY_PACK_STEP;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -82,8 +80,6 @@ pub(super) struct DeviceLane {
 pub(super) struct Group {
     /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
     members: Vec<usize>,
-    /// Whether they are integers for lorenzo: what another group made of such a chunk is compared with this.
-    integers: bool,
     frames: Vec<(usize, usize)>,
     /// Where their frames are packed, and their lengths among the answers.
     packed_at: usize,
@@ -173,19 +169,17 @@ impl Job {
         // All that was started before is done: its frames were given.
         stream.wait()?;
         let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        // Frames of two codecs may be packed there.
-        let places = if self.params.dtype.class == Class::Integer { 2 * count } else { count };
-        let input = stream.reserve(Buffer::Input, places * step)?;
+        let input = stream.reserve(Buffer::Input, count * step)?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
         let mut inputs = self.gather(stream, first, &slots, Gathered::OrInPlace)?;
         let own: Vec<Option<EncodePlan>>;
-        // What is encoded: a chunk's number, and how. One that planes is tried on too is there twice.
+        // What is encoded: a chunk's number, and how.
         let tasks: Vec<(usize, &EncodePlan)> = match &self.how {
             How::Planned(plan) => (0..count).map(|i| (i, &**plan)).collect(),
             _ => {
                 lane.chosen = self.choose(stream, first, &slots, &mut inputs)?;
                 own = self.plans(&lane.chosen);
-                own.iter().enumerate().filter_map(|(i, plan)| Some((i % count, plan.as_ref()?))).collect()
+                own.iter().enumerate().filter_map(|(i, plan)| Some((i, plan.as_ref()?))).collect()
             }
         };
         if tasks.is_empty() {
@@ -207,7 +201,6 @@ impl Job {
                 let ((i, plan), frame) = (tasks[k], output + frames[k] as u64);
                 Placed { plan, input: inputs[i], frame }
             };
-            let integers = tasks[members[0]].1.needs.numbers == Numbers::Widened;
             let placed: Vec<_> = members.iter().map(of).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, work_at)?;
             group.start(stream)?;
@@ -218,7 +211,7 @@ impl Job {
             let frames = members.iter().map(|&k| (frames[k], tasks[k].1.encoding.capacity)).collect();
             let next = (packed + members.len() * step, got + 8 * members.len());
             let members = members.into_iter().map(|k| tasks[k].0).collect();
-            lane.groups.push(Group { members, integers, frames, packed_at: packed, lengths_at: got });
+            lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
             (packed, got) = next;
         }
         let kernel = self.device.kernel("array_pack")?;
@@ -314,8 +307,7 @@ impl Job {
         Ok(())
     }
 
-    /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound. Behind
-    /// all of them what it does besides, for comparison.
+    /// What the GPU does with each chunk, for which it was chosen: few of them differ in more than the bound.
     fn plans(&self, chosen: &[Option<Chosen>]) -> Vec<Option<EncodePlan>> {
         let mut made: Vec<(Params, Option<EncodePlan>)> = Vec::new();
         let mut plan = |params: &Params| match made.iter().find(|m| m.0 == *params) {
@@ -329,12 +321,7 @@ impl Job {
             let plan = plan(&params)?;
             Some(used.map_or(plan, |used| plan.under(used)))
         };
-        let compared = |(params, used): Chosen| {
-            let is_compared = Kept::settled(&params) == Some(Kept::Lorenzo) && !params.dtype.is_short();
-            is_compared.then(|| (Kept::Planes.settle(params), used))
-        };
-        let compared: Vec<_> = chosen.iter().map(|chosen| chosen.and_then(compared)).collect();
-        chosen.iter().chain(&compared).map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
+        chosen.iter().map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
     }
 
     /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be.
@@ -403,7 +390,6 @@ impl Job {
         let lengths = lane.stream.got(8 * made).as_chunks().0;
         let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let (mut copies, mut begin) = (Vec::new(), 0);
-        let mut taken: Vec<Option<usize>> = vec![None; lane.count];
         for group in &lane.groups {
             let mut end = 0;
             for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
@@ -417,14 +403,7 @@ impl Job {
                     n if n > raw_len => Framed::There(at, n),
                     n => Framed::Locked(begin + end, n),
                 };
-                // As the CPU compares them (codec/exact.rs): what the kernels leave to it has no length.
-                let is_shorter = |other| {
-                    let (lorenzo, planes) = if group.integers { (len, other) } else { (other, len) };
-                    (lorenzo < raw_len / exact::SURE || lorenzo <= planes) == group.integers
-                };
-                if taken[i].is_none_or(is_shorter) {
-                    (taken[i], lane.frames[i]) = (Some(len), framed);
-                }
+                lane.frames[i] = framed;
                 // The places that the kernel finds: those that are left out take none.
                 if len <= raw_len {
                     end += len.next_multiple_of(ARRAY_PACK_STEP as usize);

@@ -173,7 +173,7 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
 }
 
 /// 256 times the binary logarithm, straight between powers of two: the same on every machine.
-fn log(n: u64) -> u64 {
+pub(super) fn log(n: u64) -> u64 {
     u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
 }
 

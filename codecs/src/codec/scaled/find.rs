@@ -44,6 +44,8 @@ pub(crate) struct Found {
     pub(crate) is_full: bool,
     /// How the bits of floats are taken as whole numbers.
     pub(crate) ordered: Scale,
+    /// What a dictionary of the numbers would take.
+    pub(crate) few: Few,
 }
 
 /// Looks at some runs of a sample.
@@ -105,8 +107,48 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let differ = whole.fold(0, |all, q| all | (q ^ first));
     let unit = (differ & differ.wrapping_neg()).max(1);
     let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
+    let few = Few::of(&values, own);
     let found = multiples(params, values, special);
-    Found { multiples: found.map(|(scale, _)| scale), is_full: found.is_some_and(|(_, is_full)| is_full), ordered }
+    let is_full = found.is_some_and(|(_, is_full)| is_full);
+    Found { multiples: found.map(|(scale, _)| scale), is_full, ordered, few }
+}
+
+/// An estimate of what a dictionary takes, by numbers of which neighbours lie side by side.
+pub(crate) struct Few {
+    /// How many numbers the chunk has, by those that these have once and twice (Chao 1984, Scand. J. Statist. 11).
+    numbers: u64,
+    /// 256ths of the bits of a place: the logarithms of the steps from each number to the next, in places.
+    bits: u64,
+}
+
+impl Few {
+    /// `special` has a code of its own.
+    fn of<W: Word>(values: &[W], special: Option<u64>) -> Few {
+        let mut sorted: Vec<i64> =
+            values.iter().filter(|x| Some(x.bits()) != special).map(|x| ordered(*x).wide()).collect();
+        sorted.sort_unstable();
+        let (mut once, mut twice) = (0u64, 0u64);
+        for same in sorted.chunk_by(|a, b| a == b) {
+            once += u64::from(same.len() == 1);
+            twice += u64::from(same.len() == 2);
+        }
+        sorted.dedup();
+        let seen = sorted.len().max(1) as u64;
+        let numbers = seen + once * once.saturating_sub(1) / (2 * (twice + 1));
+        let place = |x: &W| sorted.partition_point(|y| *y < ordered(*x).wide());
+        let (mut bits, mut before) = (0, 0);
+        for place in values.iter().map(place) {
+            let step = place.abs_diff(before) as u64;
+            bits += if step > 0 { super::cpu::log((2 * step * numbers / seen).max(1)) } else { 0 };
+            before = place;
+        }
+        Few { numbers, bits: bits / values.len().max(1) as u64 }
+    }
+
+    /// Bytes that a chunk of `values` numbers of `size` bytes takes.
+    pub(crate) fn len(&self, values: u64, size: u64) -> u64 {
+        self.bits * values / (8 * 256) + self.numbers.min(values) * size / 2
+    }
 }
 
 /// The unit, and whether all numbers are multiples of it and one in [`VALUES_PER_STEP`] of those that differ has the
