@@ -7,7 +7,8 @@
 //!              lorenzo
 //! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it. A
 //!              first one, of an eighth of a chunk of 64 Ki values; a larger one where the first leaves less than 1/48
-//!              of the chunk, where fast and lorenzo are about as long, or where few numbers differ
+//!              of the chunk, less than 1/16 by another than lorenzo, where both are about as long, or where few
+//!              numbers differ
 //! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what
 //!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
@@ -42,8 +43,10 @@ const SAMPLED_GAIN: u128 = 110;
 /// In hundredths of lorenzo's, lengths of the best of the others that a seam of a first sample may make out of equal
 /// ones: lorenzo's predictions reach across seams, planes' tiles mostly do not.
 const NEAR_TIE: std::ops::Range<u128> = 90..103;
-/// Chunks of which less than this part is left need a larger sample: a few places make the length.
+/// Chunks of which less than this part is left need a larger sample: a few places make the length. So do those of which
+/// lorenzo is not taken already where less than `SMOOTH` is left: it interpolates them, which a seam interrupts.
 const THIN: u128 = 48;
+const SMOOTH: u128 = 16;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
@@ -91,7 +94,8 @@ pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> O
     };
     let len = lens[candidate];
     let is_tie = NEAR_TIE.contains(&(100 * fast.min(lossless) / lorenzo));
-    let enough = len >= raw_len as u128 / THIN && !is_tie;
+    let part = if candidate == LORENZO { THIN } else { SMOOTH };
+    let enough = len >= raw_len as u128 / part && !is_tie;
     let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len;
     (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
 }
