@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from cli import BAD, PYTHONS, change, cli, damaged, many, other_files, whole
-from conftest import BUILT, ROOT, run, use
+from conftest import BUILT, run, use
 
 CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"]
 

@@ -8,7 +8,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import BUILT, ROOT, app, hdf5_dir, python, run, sample
+from conftest import BUILT, app, hdf5_dir, python, run, sample
 from h5py import h5d, h5p, h5s, h5t, h5z
 from programs import plain_hdf5, plain_netcdf
 
