@@ -219,6 +219,8 @@ HDF5: Mapping[str, Signature] = {
     "H5Tcommit_anon": (c_int, (_hid, _hid, *_lists)),
     "H5Tget_create_plist": (c_int64, (_hid,)),
     "H5Treclaim": (c_int, (_hid, _hid, c_int64, c_void_p)),
+    "H5Tregister": (c_int, (c_int, c_char_p, _hid, _hid, c_void_p)),
+    "H5Tunregister": (c_int, (c_int, c_char_p, _hid, _hid, c_void_p)),
 }
 
 # Of netCDF-C, in whichever library netCDF4 has.
