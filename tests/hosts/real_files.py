@@ -30,6 +30,11 @@ WHEELS = {
     "iris-sample-data": "2.5.2",
     "MDAnalysisTests": "2.9.0",
 }
+SDISTS = {  # of PyPI: their wheels have no tests
+    "anndata": "0.12.19",
+    "hdmf": "6.2.0",
+    "pynwb": "4.2.0",
+}
 SOURCES = ("hdf5", "netcdf", "pytables", "libmatio")
 LARGEST = 30 << 20
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -72,9 +77,12 @@ def package(folder, name):
         done = run(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
                    "--only-binary", ":all:", "--python-version", "3.11", f"{name}=={WHEELS[name]}",
                    *(f"--platform=manylinux{v}_x86_64" for v in ("2014", "_2_17", "_2_28")), "--platform=any", cwd=home)
+    elif name in SDISTS:
+        done = run(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
+                   "--no-binary", name, f"{name}=={SDISTS[name]}", cwd=home)
     else:
         done = run("apt-get", *sources_of_debian(folder), "source", "--download-only", name, cwd=home)
-    for archive in [*home.glob("*.whl"), *home.glob("*.orig*.tar.*")]:
+    for archive in [*home.glob("*.whl"), *home.glob(f"{name}-*.tar.gz"), *home.glob("*.orig*.tar.*")]:
         if archive.suffix == ".whl":
             zipfile.ZipFile(archive).extractall(home / "files")
         else:
@@ -98,7 +106,8 @@ def judge_package(folder, name, env):
     """(file, command, verdict, why) of each HDF5 file of a package. Copies lie beside the files while they are
     judged: files refer to others beside them."""
     found = []
-    files = [p for p in sorted(package(folder, name).rglob("*")) if is_hdf5(p)]
+    # An interrupted run leaves copies.
+    files = [p for p in sorted(package(folder, name).rglob("*")) if is_hdf5(p) and not p.name.startswith(".copy")]
     copies = []
     for k, source in enumerate(files):
         for command in COMMANDS:
@@ -118,7 +127,7 @@ def main(folder, *names):
     env = os.environ | BESIDE | {"PYTHONPATH": f"{ROOT}/plugin/python", "HDF5_PLUGIN_PATH": str(PLUGIN.parent),
                                  "H5Z_GPU_PLUGIN_PATH": str(PLUGIN.parent)}
     every, lines = [], []
-    for name in names or [*WHEELS, *SOURCES]:
+    for name in names or [*WHEELS, *SDISTS, *SOURCES]:
         files, found = judge_package(folder, name, env)
         count = Counter(verdict for *_, verdict, _ in found)
         lines.append(f"{name:18} {files:5} files: " + ", ".join(f"{n} {verdict}" for verdict, n in count.items()))

@@ -158,6 +158,7 @@ HDF5: Mapping[str, Signature] = {
     "H5Dvlen_reclaim": (c_int, (_hid, _hid, c_int64, c_void_p)),
     "H5Dwrite": (c_int, (_hid, _hid, _hid, _hid, c_int64, c_void_p)),
     "H5Ewalk2": (c_int, (c_int64, c_int, c_void_p, c_void_p)),
+    "H5Fget_free_sections": (c_int64, (_hid, c_int, c_size_t, c_void_p)),
     "H5Fget_info2": (c_int, (_hid, c_void_p)),
     "H5Fset_libver_bounds": (c_int, (_hid, c_int, c_int)),
     "H5Gcreate2": (c_int64, (_hid, c_char_p, c_int64, *_lists)),
@@ -218,6 +219,8 @@ HDF5: Mapping[str, Signature] = {
     "H5Tcommit_anon": (c_int, (_hid, _hid, *_lists)),
     "H5Tget_create_plist": (c_int64, (_hid,)),
     "H5Treclaim": (c_int, (_hid, _hid, c_int64, c_void_p)),
+    "H5Tregister": (c_int, (c_int, c_char_p, _hid, _hid, c_void_p)),
+    "H5Tunregister": (c_int, (c_int, c_char_p, _hid, _hid, c_void_p)),
 }
 
 # Of netCDF-C, in whichever library netCDF4 has.

@@ -54,11 +54,12 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
 
 /// Repairs the frame that is the last section of a frame of `scaled`.
 fn repair_inner(out: &mut Vec<u8>, table: usize, mut end: usize) {
+    let aligned = |end: usize| end.checked_next_multiple_of(8).unwrap_or(usize::MAX);
     for at in (table..table + 16).step_by(8) {
         let len = usize::try_from(number(&out[at..at + 8])).unwrap_or(usize::MAX);
-        end = end.next_multiple_of(8).saturating_add(len);
+        end = aligned(end).saturating_add(len);
     }
-    let begin = end.checked_next_multiple_of(8).unwrap_or(usize::MAX);
+    let begin = aligned(end);
     if begin < out.len() && out.get(begin + 9) != Some(&SCALED) {
         let inner = repair(&out[begin..], None);
         out.truncate(begin);

@@ -45,6 +45,7 @@ from .hdf5 import (
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
 from .references import References
+from .times import restore
 from .values import elements
 
 SMALL_BYTES = 1 << 18  # of a dataset of one chunk that HDF5 copies and codes as fast by itself
@@ -116,6 +117,11 @@ class Copier:
             if self.references.dead > before:
                 self.empty.append((path, attribute, self.references.dead - before))
         self.times = {new: self._old_times[old] for old, new in self.addresses.items() if self._old_times.get(old)}
+
+    def finish(self, path: str) -> None:
+        """Changes what HDF5 wrote of the clock and of its memory into the new file, which is closed."""
+        restore(path, self.source.userblock_size, self.times)
+        self.references.remains.finish(path, self.source.userblock_size)
 
     def _address(self, old: Any) -> int:
         """The address of an object of the old file, whose times are noted."""
@@ -269,6 +275,7 @@ class Copier:
                     calls.H5Aread(attribute, memory, data)
                     self.references.exchange(rows, held)
                     calls.H5Awrite(made, memory, data)
+                    self.references.remains.clear(made, held, count)
             except UNREADABLE:
                 h5a.delete(new, name)
                 raise
@@ -398,6 +405,8 @@ def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place
         if references is not None:
             references.exchange(rows, held)
         calls.H5Dwrite(new, memory, here, there, DEFAULT, rows.ctypes.data)
+        if references is not None:
+            references.remains.clear(new, held, len(rows), here, there)
 
 
 def is_one_small_chunk(dataset: h5d.DatasetID) -> bool:

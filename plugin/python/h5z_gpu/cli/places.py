@@ -57,6 +57,32 @@ def places_in(kind: h5t.TypeID, at: int = 0) -> tuple[Place, ...]:
     return ()
 
 
+def in_file(kind: h5t.TypeID, width: int, at: int = 0) -> tuple[int, tuple[Place, ...]]:
+    """Bytes of an element in a file, whose addresses have `width`, and what of it leads elsewhere; offsets are those in
+    the file."""
+    kind, inner = kind.copy() if kind.committed() else kind, tuple[Place, ...]()
+    size, named = kind.get_size(), {OBJECT: width, REGION: width + 4, STANDARD: width + 10}
+    if isinstance(kind, h5t.TypeReferenceID):
+        size = named[_reference(kind, size)]
+        return size, (Place(at, size, _reference(kind, kind.get_size())),)
+    if isinstance(kind, h5t.TypeStringID) and kind.is_variable_str():
+        return width + 8, (Place(at, width + 8, TEXT),)
+    if isinstance(kind, h5t.TypeCompoundID):
+        grown = 0
+        for k in sorted(range(kind.get_nmembers()), key=kind.get_member_offset):
+            member = kind.get_member_type(k)
+            length, some = in_file(member, width, at + kind.get_member_offset(k) + grown)
+            inner, grown = inner + some, grown + length - member.get_size()
+        return size + grown, inner
+    if isinstance(kind, (h5t.TypeArrayID, h5t.TypeVlenID)):
+        step, inner = in_file(kind.get_super(), width)
+        if isinstance(kind, h5t.TypeVlenID):
+            return width + 8, (Place(at, width + 8, VLEN, 0, step, inner),)
+        number = math.prod(kind.get_array_dims())
+        return number * step, (Place(at, number * step, ARRAY, number, step, inner),) if inner else ()
+    return size, ()
+
+
 def _reference(kind: h5t.TypeID, size: int) -> str:
     if size in _OLD_SIZES and kind.equal(h5t.STD_REF_OBJ):
         return OBJECT

@@ -119,7 +119,6 @@ def _copy(job: _Job, without: dict[Step, str], note: Note) -> tuple[Lost, list[s
     """One attempt."""
     from .creation import copy_user_block, create_like
     from .salvage import Salvage
-    from .times import restore
 
     source, lost = _open(job)
     with open(source.filename, "rb") as data, source:
@@ -127,7 +126,7 @@ def _copy(job: _Job, without: dict[Step, str], note: Note) -> tuple[Lost, list[s
         with create_like(source, job.made) as target:
             new = Salvage(source, target, data.fileno(), job.there, job.fill, without=without, note=note)
             new.run()
-        restore(job.made, source.userblock_size, new.times)
+        new.finish(job.made)
         copy_user_block(source, job.made)
     return lost + new.lost, new.unchecked
 

@@ -17,6 +17,7 @@ from h5py import h5f, h5s
 
 from .hdf5 import DEFAULT, address, at_address, calls, wrapped
 from .places import ARRAY, OBJECT, REGION, STANDARD, VLEN, Place, holds_references
+from .remains import Remains
 
 _TO_REGION, _TO_ATTRIBUTE = 3, 4  # H5R_DATASET_REGION2, H5R_ATTR
 _OLD_REGION = 1  # H5R_DATASET_REGION1
@@ -36,6 +37,7 @@ class References:
 
     def __init__(self, source: h5f.FileID, target: h5f.FileID, addresses: dict[int, int]) -> None:
         self.source, self.target, self.addresses = source, target, addresses
+        self.remains = Remains(target)
         self.dead = 0
         """References that led nowhere."""
         self._old = self._new = np.zeros(0, np.uint64)

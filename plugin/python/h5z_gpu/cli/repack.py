@@ -262,7 +262,6 @@ def _fill_in(
     from .creation import Anew, copy_user_block, create_like
     from .hdf5 import address
     from .packed import unpack_attributes
-    from .times import restore
     from .valid import keep_valid
 
     # An object may have several names; where it lies is one place.
@@ -295,7 +294,7 @@ def _fill_in(
         for part in parts.values():
             if part.how is None:
                 part.after = part.before
-    restore(path, source.userblock_size, copier.times)
+    copier.finish(path)
     copy_user_block(source, path)
     if dead := copier.references.dead:
         where, attribute, _ = (*copier.empty, (b"a fill value", None, 0))[0]

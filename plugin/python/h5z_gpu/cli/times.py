@@ -3,34 +3,53 @@
 
 HDF5 writes the time at which it makes an object into its header, and no call sets another. So the bytes are changed
 when the file is closed. A header of version 2 has four times behind its flags, and at its end a checksum, Jenkins'
-lookup3; those of one length are summed at once. A header of version 1 has a message with one time, in its first block
+lookup3; those of one layout are summed at once. A header of version 1 has a message with one time, in its first block
 or in one that continues it, and no checksum. An extension of the superblock is such a header too, and gets the times
 of the root. A header that is not as expected, or that has another checksum than it should, stays as it is.
+
+The time is in more bytes than these. A header that grew after it was written has its former checksum within it, in a
+null message: null messages become zeros. A header that was removed has left its checksum in free space, and so does the
+first extension of the superblock where the file keeps a list of its free space: what is on that list becomes zeros.
 """
 from __future__ import annotations
 
+import ctypes
 import mmap
+import os
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from h5py import h5f
+
+from .common import file_access
+from .hdf5 import calls
 
 Times = tuple[int, ...]
 """Of access, modification, change and birth, in seconds since 1970."""
 
 _SIGNATURE, _NONE = b"\x89HDF\r\n\x1a\n", (1 << 64) - 1
-_TRACKED, _PHASES = 0x20, 0x10  # flags of a header: times, and when attributes move elsewhere
-_CONTINUED, _TIME = 0x10, 0x12  # messages
+# Flags of a header: times, when attributes move elsewhere, and each message's place in the order of creation.
+_TRACKED, _PHASES, _ORDERED = 0x20, 0x10, 0x04
+_NULL, _CONTINUED, _TIME = 0, 0x10, 0x12  # messages
 _BLOCKS = 1000  # of one header, at most
+_ANY = 0  # H5FD_MEM_DEFAULT: space for whatever
 
 
-class _Header(NamedTuple):
-    """A header of version 2: where its times are, and its bytes from its first one to its checksum."""
+class _Layout(NamedTuple):
+    """Of a header of version 2: its bytes up to its checksum, those before its first message, and those before the
+    content of each message."""
 
-    at: int
     length: int
-    times: Times
+    first: int
+    head: int
+
+
+class _Section(ctypes.Structure):
+    """H5F_sect_info_t."""
+
+    _fields_ = [("at", ctypes.c_uint64), ("size", ctypes.c_uint64)]
 
 
 def restore(path: str, base: int, times: dict[int, Times]) -> None:
@@ -45,6 +64,7 @@ def restore(path: str, base: int, times: dict[int, Times]) -> None:
     times : dict
         By the addresses of headers.
     """
+    free = _free_space(path)
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         if data[base : base + 8] != _SIGNATURE or (data[base + 8] >= 2 and data[base + 9] != 8):
             return
@@ -54,46 +74,79 @@ def restore(path: str, base: int, times: dict[int, Times]) -> None:
                 times = times | {extension: times[root]}
         elif data[base + 13] != 8:  # bytes of an address
             return
-        found: dict[int, list[_Header]] = {}
+        for at, size in free:
+            end = min(base + at + size, len(data))
+            data[base + at : end] = bytes(end - base - at)
+        found: dict[_Layout, list[tuple[int, Times]]] = {}
         for address, given in times.items():
             at = base + address
             if data[at : at + 5] == b"OHDR\x02":
-                if (header := _header(data, at, given)) is not None:
-                    found.setdefault(header.length, []).append(header)
+                if (layout := _layout(data, at)) is not None:
+                    found.setdefault(layout, []).append((at, given))
             elif data[at : at + 1] == b"\x01":
-                for place in _messages(data, at, base):
-                    data[place + 4 : place + 8] = struct.pack("<I", given[2] & 0xFFFFFFFF)
-        for length, headers in found.items():
-            _write(data, length, headers)
+                for kind, place, length in _messages(data, at, base):
+                    if kind == _NULL:
+                        data[place : place + length] = bytes(length)
+                    else:
+                        data[place + 4 : place + 8] = struct.pack("<I", given[2] & 0xFFFFFFFF)
+        for layout, headers in found.items():
+            _write(data, layout, headers)
 
 
-def _header(data: mmap.mmap, at: int, times: Times) -> _Header | None:
-    """A header of version 2 with times."""
+def _free_space(path: str) -> list[tuple[int, int]]:
+    """Where a file says that nothing is, and how many bytes; [] of one that keeps no list of it."""
+    file = h5f.open(os.fsencode(path), h5f.ACC_RDONLY, file_access())
+    try:
+        kept = file.get_create_plist().get_file_space_strategy()[1]
+        sections = (_Section * (calls.H5Fget_free_sections(file, _ANY, 0, None) if kept else 0))()
+        if sections:
+            calls.H5Fget_free_sections(file, _ANY, len(sections), sections)
+        return [(s.at, s.size) for s in sections]
+    finally:
+        file.close()
+
+
+def _layout(data: mmap.mmap, at: int) -> _Layout | None:
+    """That of a header of version 2 with times."""
     flags = data[at + 5]
     if not flags & _TRACKED:
         return None
-    first = at + 6 + 16 + (4 if flags & _PHASES else 0)
     width = 1 << (flags & 3)
-    end = first + width + int.from_bytes(data[first : first + width], "little")
-    return _Header(at, end - at, times) if end + 4 <= len(data) else None
+    first = 6 + 16 + (4 if flags & _PHASES else 0) + width
+    length = first + int.from_bytes(data[at + first - width : at + first], "little")
+    return _Layout(length, first, 6 if flags & _ORDERED else 4) if at + length + 4 <= len(data) else None
 
 
-def _write(data: mmap.mmap, length: int, headers: list[_Header]) -> None:
-    """Writes the times and checksums of headers of one length."""
-    rows = np.frombuffer(b"".join(data[h.at : h.at + length] for h in headers), np.uint8).reshape(-1, length).copy()
+def _write(data: mmap.mmap, layout: _Layout, headers: list[tuple[int, Times]]) -> None:
+    """Writes the times and checksums of headers of one layout."""
+    length = layout.length
+    rows = np.frombuffer(b"".join(data[at : at + length] for at, _ in headers), np.uint8).reshape(-1, length).copy()
     before = lookup3(rows)
-    for row, header in zip(rows, headers):
-        row[6:22] = np.frombuffer(struct.pack("<4I", *(t & 0xFFFFFFFF for t in header.times)), np.uint8)
+    for row, (_, times) in zip(rows, headers):
+        row[6:22] = np.frombuffer(struct.pack("<4I", *(t & 0xFFFFFFFF for t in times)), np.uint8)
+    _clear(rows, layout)
     after = lookup3(rows)
-    for row, header, old, new in zip(rows, headers, before.tolist(), after.tolist()):
-        end = header.at + length
-        if data[end : end + 4] == struct.pack("<I", old):
-            data[header.at + 6 : header.at + 22] = row[6:22].tobytes()
-            data[end : end + 4] = struct.pack("<I", new)
+    for row, (at, _), old, new in zip(rows, headers, before.tolist(), after.tolist()):
+        if data[at + length : at + length + 4] == struct.pack("<I", old):
+            data[at : at + length] = row.tobytes()
+            data[at + length : at + length + 4] = struct.pack("<I", new)
 
 
-def _messages(data: mmap.mmap, at: int, base: int) -> Iterator[int]:
-    """Where the content of a message with a time begins, in a header of version 1."""
+def _clear(rows: np.ndarray, layout: _Layout) -> None:
+    """Makes zeros of the null messages of headers of one layout, which go from message to message together."""
+    at, which = np.full(len(rows), layout.first), np.arange(len(rows))
+    while len(which):
+        place = at[which]
+        size = rows[which, place + 1] + 256 * rows[which, place + 2].astype(np.int64)
+        content = place + layout.head
+        for row in np.flatnonzero((rows[which, place] == _NULL) & (content + size <= layout.length)):
+            rows[which[row], content[row] : content[row] + size[row]] = 0
+        at[which] = content + size
+        which = which[at[which] + layout.head <= layout.length]
+
+
+def _messages(data: mmap.mmap, at: int, base: int) -> Iterator[tuple[int, int, int]]:
+    """Null messages and those with a time of a header of version 1: the kind, where the content begins, its bytes."""
     count, _, size = struct.unpack_from("<HII", data, at + 2)
     blocks = [(at + 16, size)]
     for place, room in blocks:
@@ -108,8 +161,10 @@ def _messages(data: mmap.mmap, at: int, base: int) -> Iterator[int]:
             if kind == _CONTINUED and length >= 16:
                 where, more = struct.unpack_from("<QQ", data, content)
                 blocks.append((base + where, more))
+            elif kind == _NULL:
+                yield kind, content, length
             elif kind == _TIME and length == 8 and not flags & 2 and data[content : content + 4] == b"\x01\0\0\0":
-                yield content
+                yield kind, content, length
             place = content + length
 
 
