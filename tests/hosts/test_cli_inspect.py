@@ -62,13 +62,17 @@ def test_values_that_a_stored_chunk_lost_are_told(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         for name, word in asked.items():
             f.create_dataset(name, data=x, chunks=x.shape, compression=443, compression_opts=(word,))
+        halves = (x % 64).astype("f2")
+        f.create_dataset("halves", data=halves, chunks=x.shape, compression=443, compression_opts=(511004,))
     with h5py.File(tmp_path / "a.h5") as f:
         changed = {name: bool((f[name][...] != x).any()) for name in asked}
         stored = {name: f[name].id.read_direct_chunk((0, 0))[1][9] == 0 for name in asked}
+        assert (f["halves"][...] != halves).any() and f["halves"].id.read_direct_chunk((0, 0))[1][9] == 4, "by bytes"
     assert stored["planes"] and stored["relative"] and changed == {"planes": True, "auto": False, "relative": False}
     status, found = told(tmp_path / "a.h5")
-    each = {name: found[f"/{name}"]["each"][0] for name in asked}
-    assert status == 0 and not each["planes"]["lossless"] and each["planes"]["bound"] == 1e-4
+    each = {name: found[f"/{name}"]["each"][0] for name in [*asked, "halves"]}
+    for name in ("planes", "halves"):
+        assert status == 0 and not each[name]["lossless"] and each[name]["bound"] == 1e-4, name
     assert each["relative"]["lossless"] and "bound" not in each["relative"]
     _, text, _ = cli("inspect", tmp_path / "a.h5", "--dataset", "planes")
     assert "used      0.0001 in 1 chunk\n" in text and "no loss" not in text, text

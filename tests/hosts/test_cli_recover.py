@@ -73,6 +73,19 @@ def test_what_lost_values_become(tmp_path):
         tmp_path / "d.h5").exists(), err
 
 
+def test_integers_may_be_filled_with_the_ends_of_their_type(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("v", data=np.arange(100, dtype="u1"), chunks=(10,), compression=443)
+    change(tmp_path / "a.h5", "v", [(20,)])
+    for fill in (0, 255):
+        recovered(tmp_path / "a.h5", tmp_path / f"{fill}.h5", "--fill", fill)
+        with h5py.File(tmp_path / f"{fill}.h5") as f:
+            assert (f["v"][20:30] == fill).all()
+    for fill in (-1, 256):
+        status, _, err = cli("recover", tmp_path / "a.h5", tmp_path / "no.h5", "--fill", fill)
+        assert status == 2 and f"{fill} is no value of /v, which holds uint8" in err, err
+
+
 def same(a, b):
     """Whether two files differ in nothing that HDF5 can say of them."""
     status, text, err = cli("verify", "--structure", a, b)

@@ -134,6 +134,16 @@ def test_one_value_over_the_bound_is_found(files, tmp_path):
     assert "BROKEN for 1 value; the first, at [7, 31, 17]:" in out and "BROKEN in a" in out
 
 
+def test_a_broken_value_of_a_later_chunk_is_named_by_its_place(files, tmp_path):
+    """A bound of a chunk's range is judged chunk by chunk."""
+    with h5py.File(files[0]) as f, h5py.File(tmp_path / "c.h5", "w") as g:
+        y = f["r"][...]
+        y[7, 31, 47] += 100
+        g.create_dataset("r", data=y, chunks=(4, 60, 32))
+    out, _ = h5z_gpu("verify", files[0], tmp_path / "c.h5", "r=relative:1e-3", "--dataset", "r", status=1)
+    assert "BROKEN for 1 value; the first, at [7, 31, 47]:" in out, out
+
+
 def test_one_flipped_bit_of_a_special_value_is_found(files, tmp_path):
     path, places = (
         other(files, tmp_path),
@@ -175,6 +185,22 @@ def test_other_datasets_must_be_equal(files, tmp_path):
         names, many(*[["verify", files[0], changed[n], "a=absolute:1e-2"] for n in names])
     ):
         assert status == 1 and out.endswith(f"BROKEN in {name}\n"), (name, out)
+
+
+def test_values_of_another_byte_order_are_compared_by_what_they_are(tmp_path):
+    """Integers, and compounds of them and references, which lead into files of their own."""
+    i = np.arange(-5, 7, dtype="i4")
+    for name, order in (("a", "<"), ("same", ">"), ("number", ">"), ("empty", ">")):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as f:
+            f["i"] = i.astype(f"{order}i4")
+            record = f.create_dataset("record", (2,), [("to", h5py.ref_dtype), ("n", f"{order}i4")])
+            record[...] = np.array([(f["i"].ref, 1), (h5py.Reference() if name == "empty" else f.ref, 2)], record.dtype)
+            if name == "number":
+                f["i"][8] = 9
+    answers = many(*[["verify", tmp_path / "a.h5", tmp_path / f"{n}.h5"] for n in ("same", "number", "empty")])
+    assert [status for status, _, _ in answers] == [0, 1, 1], answers
+    assert "first, at [8]: 3 became 9" in answers[1][1] and "BROKEN in i\n" in answers[1][1], answers[1]
+    assert "first, at [1]" in answers[2][1] and "BROKEN in record\n" in answers[2][1], answers[2]
 
 
 def test_a_bound_on_the_command_line_replaces_the_promise(files):
@@ -383,6 +409,7 @@ def test_a_damaged_chunk_is_named(files, tmp_path):
         and f"a cannot be read: the chunk at {info.chunk_offset}" in err
         and out.count(": held") == 12
     )
+    assert not json.loads(h5z_gpu("verify", files[0], tmp_path / "damaged.h5", "--json", status=2)[0])["held"]
 
 
 def test_files_of_other_compressors(tmp_path):

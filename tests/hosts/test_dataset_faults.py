@@ -116,8 +116,8 @@ def test_threads_of_one_process(tmp_path):
         assert all(0 < worst <= 1e-3 for worst in pool.map(job, range(8)))
 
 
-def test_a_damaged_chunk_in_a_box_of_few(tmp_path):
-    few = np.s_[3:17, 20:38]
+@pytest.mark.parametrize("few", [np.s_[3:17, 20:38], np.s_[15:17, 25:38]], ids=["all of it", "its end"])
+def test_a_damaged_chunk_in_a_box_of_few(few, tmp_path):
     a = sample(shape=(100, 100))
     with h5py.File(tmp_path / "a.h5", "w") as f:
         h5z_gpu.write(f.create_dataset("v", a.shape, a.dtype, chunks=(10, 10), fillvalue=-1, **h5z_gpu.Lossless()), a)

@@ -2,6 +2,7 @@
 """Whole arrays by the Python package: the same files as through HDF5's pipeline, the same values."""
 import os
 import sys
+from fractions import Fraction
 
 import h5py
 import judge
@@ -273,8 +274,9 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
     a = sample(shape=(50, 90))
     with h5py.File(tmp_path / "a.h5", "w") as f:
         d = f.create_dataset("v", a.shape, a.dtype, chunks=(10, 40), **h5z_gpu.Lossless())
-        for bad, word in [((d, a[1:]), "shape"), ((d, a, np.s_[:3]), "shape"), ((d, a, np.s_[99]), "index 99"),
-                          ((d, a, np.s_[1, 2, 3]), "selection")]:
+        for bad, word in [((d, a[1:]), "shape"), ((d, a, np.s_[:3]), "shape"),
+                          ((d, a, np.s_[50]), "index 50 of an axis of 50"), ((d, a, np.s_[-51]), "index -51 "),
+                          ((d, a, np.s_[1, 2, 3]), "selection"), ((d, a, np.s_[..., ...]), "selection")]:
             with pytest.raises((ValueError, IndexError), match=word):
                 h5z_gpu.write(*bad)
         for bad, kind, word in [({"out": a[1:]}, ValueError, "shape"), ({"out": [1]}, TypeError, "numpy"),
@@ -321,6 +323,14 @@ def test_one_bound_for_a_dataset(how, dtype, tmp_path, caplog):
     found = h5z_gpu.load(tmp_path / "a.h5")
     assert (found["i"] == ints).all() and (found["zero"] == 0).all()
     assert h5z_gpu.Lossy(of="dataset", **how).for_array(a).get_config()["absolute"] == bound
+
+
+def test_a_bound_of_a_dataset_is_never_above_its_part_of_the_range():
+    numbers = np.random.default_rng(5).uniform(-100, 100, (20, 3))
+    for low, high, part in [(min(a, b), max(a, b), abs(c) / 1000) for a, b, c in numbers.tolist()]:
+        bound = Fraction(h5z_gpu.Lossy(relative=part, of="dataset").for_range((low, high)).bound)
+        exact = Fraction(part) * (Fraction(high) - Fraction(low))
+        assert exact * (1 - Fraction(1, 2**51)) < bound <= exact
 
 
 def test_a_bound_of_a_dataset_needs_the_data(tmp_path):

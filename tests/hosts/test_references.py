@@ -55,14 +55,15 @@ with h5py.File(path / "a.h5", "w") as f:
         d[:3, 40:], d[8] = (x * 10).astype(dtype)[:3, 40:], 5
         assert d.id.get_num_chunks() == 10
     f.create_dataset("none", x.shape, "f4", chunks=CHUNK, compression=Lossy(1), fillvalue=np.nan)
-    f.create_dataset("shuffled", data=x, chunks=CHUNK, shuffle=True, compression=Lossy(1))
+    for dtype in ("f4", "f8"):
+        f.create_dataset(f"shuffled {dtype}", x.shape, dtype, x, chunks=CHUNK, shuffle=True, compression=Lossy(1))
     f.create_dataset("small", data=x[0, 0], chunks=(8,), compression=Lossy(1e-3))
     f.create_dataset("gzip", data=x, chunks=CHUNK, compression="gzip")
     f.create_dataset("plain", data=x[0])
 refs = references(path / "a.h5")
 found = sum(isinstance(r, list) and r[0] == str(path / "a.h5") for r in refs["refs"].values())
 assert found > 250, found  # shorter ones are in the references themselves
-assert len(compare(path / "a.h5", refs)) == 35
+assert len(compare(path / "a.h5", refs)) == 36
 lossy = opened(refs)["whole/0"][...]
 assert 0 < np.abs(lossy.astype("f8") - (x * 10).astype("f4")).max() <= 1e-3
 """, tmp_path)
@@ -144,6 +145,9 @@ for d in (it := made("fill.h5")):
     d[0] = x[0]
     d.attrs["_FillValue"] = np.float32(-1)
     refused(next(it), "never written", "0.0", "-1.0")
+for d in (it := made("whole.h5")):
+    d[...], d.attrs["_FillValue"] = x, np.float32(-1)  # no chunk is left whose values it could be
+    assert compare(file := next(it), references(file)) == ["v"]
 # What is small is in the references itself.
 for d in (it := made("small.h5", (6, 4), chunks=(3, 2))):
     d[...] = x[0, :6, :4]
