@@ -32,4 +32,5 @@ fuzz: rust
 hostile: rust
 	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
 	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --profile $(if $(ASAN),fuzz,release) $(LESS) --bin hostile
-	@$(ASAN_SAYS) $(FUZZ)/$(FUZZ_HOST)/$(if $(ASAN),fuzz,release)/hostile $(or $(CASES),1e6) $(or $(JOBS),1) $(or $(SEED),443)
+	@$(ASAN_SAYS) $(FUZZ)/$(FUZZ_HOST)/$(if $(ASAN),fuzz,release)/hostile \
+	    $(or $(CASES),1e6) $(or $(JOBS),1) $(or $(SEED),443)
