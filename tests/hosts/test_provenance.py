@@ -87,6 +87,8 @@ def test_repack_says_the_same_and_can_be_silent(desk):
     assert cli("repack", desk / "a.h5", desk / "c.h5", "v=absolute:0.01", "--no-provenance")[0] == 0
     assert said(desk / "b.h5", "v") == dict(zip(NAMES, (TEXT, "absolute", 0.01, "lorenzo")))
     assert said(desk / "c.h5", "v") == {} and h5py.File(desk / "c.h5").attrs["history"] == "made"
+    typed = f": h5z-gpu repack {desk / 'a.h5'} {desk / 'b.h5'} v=absolute:0.01 --codec=lorenzo"
+    assert h5py.File(desk / "b.h5").attrs["history"].splitlines()[0].endswith(typed)
 
 
 def test_what_keeps_every_bit_says_nothing(desk):

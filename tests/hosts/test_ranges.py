@@ -154,3 +154,28 @@ def test_xarray_keeps_what_is_valid_and_what_is_missing(tmp_path):
                 assert filters(tmp_path / f"{out}.{mask}.nc", name)[0][0] == 443
                 assert (np.ma.getmaskarray(x) == np.ma.getmaskarray(y)).all(), (out, mask, name)
                 assert abs(x - y).max() <= 0.01 and (np.ma.getmaskarray(x).any() or (x != y).any())
+
+
+def test_values_of_a_later_box_and_of_a_group_stay_valid(tmp_path):
+    """Large data is looked at box by box: what is encoded again goes to its own place. And xarray writes groups."""
+    use("""
+import sys, h5py, numpy as np, xarray as xr, h5z_gpu.xarray
+from h5z_gpu import Lossy
+from h5z_gpu.ranges import Ranges
+how = Lossy(absolute=0.0077, codec="lorenzo")
+x = np.minimum(np.random.default_rng(1).uniform(0.9, 1.05, (8, 64)), 1).astype("f4")
+x[:4] -= 1
+with h5py.File(sys.argv[1] + "/a.h5", "w") as f:
+    d = f.create_dataset("v", data=x, chunks=(4, 64), compression=how)
+    d.attrs["valid_max"], ranges = np.float32(1), Ranges({"valid_max": np.float32(1)}, x.dtype, how)
+    assert (h5z_gpu.read(d)[4:] > 1).any(), "the bound alone would let them out"
+    ranges.look(d, x[4:], np.s_[4:8, 0:64])
+    y = h5z_gpu.read(d)
+    assert ranges.mended == 1 and (y <= 1).all() and np.abs(y - x).max() <= 0.0077
+ds = xr.Dataset({"v": (("t", "x"), x, {"valid_max": np.float32(1)})})
+for engine in ("h5netcdf", "netcdf4"):
+    h5z_gpu.xarray.to_netcdf(ds, sys.argv[1] + f"/{engine}.nc", how, engine=engine, group="run/1")
+    with h5py.File(sys.argv[1] + f"/{engine}.nc") as f:
+        y = f["run/1/v"][...]
+        assert (y <= 1).all() and 0 < np.abs(y - x).max() <= 0.0077
+""", tmp_path)
