@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make          the plugin, alone in target/plugin, and its program, target/bin/h5z-gpu
 # make demo     a real field through the filter, with a picture
-# make test     everything that needs no GPU; of the hosts' long matrices a third, and kernels for one architecture of
-#               three, by the commit
+# make test     everything that needs no GPU; by the commit a third of the hosts' long matrices, and kernels for one or
+#               two architectures of three
 # make test-all everything: all matrices, long models, kernels for all GPUs, readers, packages, other machines (hours)
 # make bench    speed and ratio beside other codecs, and repack beside h5repack
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
