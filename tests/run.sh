@@ -76,6 +76,7 @@ elif [ "${H5Z_GPU_TEST_LONG:-}" != 1 ] && [ -z "${H5Z_GPU_TEST_THIRD:-}" ]; then
     # Kernels take two core-minutes an architecture. The stand-in for a GPU has 9.0. The Makefile names those of this
     # machine's GPUs.
     [ -n "${H5Z_GPU_ARCHS:-}" ] || H5Z_GPU_ARCHS=$(echo "70,90 80,90 90+PTX" | cut -d ' ' -f $((number % 3 + 1)))
+    case ,$H5Z_GPU_ARCHS in *,90*) ;; *) H5Z_GPU_ARCHS=90,$H5Z_GPU_ARCHS ;; esac
     export H5Z_GPU_ARCHS
     [ "${1:-}" = check ] ||
         echo "Of the hosts' long matrices: third $H5Z_GPU_TEST_THIRD of 0, 1, 2; kernels for $H5Z_GPU_ARCHS" \

@@ -32,7 +32,7 @@ def h5z_gpu(*args, status=0, cwd=None, **more):
 
 def cli(*arguments, python=sys.executable, **variables):
     """Exit status, standard output and error. Only the package leads to the plugin."""
-    env = clean(PYTHONPATH=f"{ROOT}/plugin/python", H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent)) | variables
+    env = environment(**variables)
     del env["HDF5_PLUGIN_PATH"]
     r = starts.run([python, "-m", "h5z_gpu", *arguments], env, timeout=120)
     assert "Traceback" not in r.stderr, r.stderr

@@ -37,7 +37,7 @@ use crate::params::{Bound, Codec, Mode, Params, Request};
 use crate::{memory, parallel};
 
 /// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a
-/// sample was, which may be wrong by some hundredths; and where a larger sample is looked at.
+/// sample was, which may be wrong by some hundredths.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
 /// In hundredths of lorenzo's, lengths of the best of the others that a seam of a first sample may make out of equal

@@ -28,7 +28,6 @@ from .places import ARRAY, STANDARD, VLEN, Place, holds, in_file
 _TO_OBJECT_HERE = (2, 0)  # H5R_OBJECT2, and no name of another file
 _SOFT = 1  # H5T_PERS_SOFT: a conversion of all types of a class
 _START = 0  # H5T_CONV_INIT
-_AT_ONCE = 16 << 20  # bytes
 
 
 class _Conversion(ctypes.Structure):
