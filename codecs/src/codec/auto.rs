@@ -40,9 +40,9 @@ use crate::{memory, parallel};
 /// sample was, which may be wrong by some hundredths.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-/// In hundredths of lorenzo's, lengths of the best of the others that a seam of a first sample may make out of equal
-/// ones: lorenzo's predictions reach across seams, planes' tiles mostly do not.
-const NEAR_TIE: std::ops::Range<u128> = 90..103;
+/// In hundredths of lorenzo's, lengths of the best of the others by which a first sample says too little: lorenzo's
+/// predictions reach across seams, planes' tiles mostly do not. Seams alone make 105 out of 123.
+const NEAR_TIE: std::ops::Range<u128> = 90..SAMPLED_GAIN;
 /// Chunks of which less than this part is left need a larger sample: a few places make the length. So do those of which
 /// lorenzo is not taken already where less than `SMOOTH` is left: it interpolates them, which a seam interrupts.
 const THIN: u128 = 48;
