@@ -10,9 +10,9 @@
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
-//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one
-//!                       in 16 of a sample occurred before, but for those that have all multiples of a unit. How
-//!                       many the chunk has is guessed from those that a sample has once
+//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one in
+//!                       16 of a sample occurred before, and where an estimate says that it is shorter than by a unit.
+//!                       How many numbers the chunk has is estimated by those that a sample has once
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
@@ -194,10 +194,13 @@ impl Try<'_> {
         for kept in candidates {
             self.weigh(kept, &mut best)?;
         }
-        if for_dictionary {
+        let n = self.params.extents.count().unwrap_or(u64::MAX);
+        let size = u64::from(self.params.dtype.size);
+        let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
+        let is_few = 800 * found.few.len(self.tiles.len() as u64 / size, size) <= best.0;
+        if for_dictionary && (is_few || !is_by_unit) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
             let weight = if best.1 == Kept::Bytes { FAR } else { DICTIONARY };
-            let n = self.params.extents.count().unwrap_or(u64::MAX);
             let sample = self.chunk(self.stacked, self.tiles);
             for (inner, len) in scaled::dictionary_lens(&sample, dictionary, n)? {
                 better(way(dictionary, 0, inner), len.saturating_mul(weight), &mut best);
