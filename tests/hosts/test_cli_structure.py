@@ -200,14 +200,14 @@ def test_repack_throws_a_wrong_copy_away(tmp_path, name):
     code = f"""
 import sys, h5py
 from h5z_gpu import cli
-from h5z_gpu.cli import repack
-made = repack._fill_in
+from h5z_gpu.cli import parts
+made = parts.fill_in
 def wrong(source, path, *rest):
     made(source, path, *rest)
     if sys.argv[3] == "wrong":
         with h5py.File(path, "a") as f:
             {change}
-repack._fill_in = wrong
+parts.fill_in = wrong
 print(cli.main(["repack", *sys.argv[1:3], "--absolute", "1e-3", "--verify"]))
 """
     said = use(code, tmp_path / "a.h5", tmp_path / "b.h5", "wrong")

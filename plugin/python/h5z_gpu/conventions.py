@@ -60,8 +60,13 @@ SAYING = {*_OF_COORDINATES, *FLAGS, "units", "Units", "standard_name"}
 
 def value_of(item: Any, name: str) -> Any:
     """An attribute of an object of h5py; None where there is none, or one that cannot be read."""
+    return value_in(item.attrs, name)
+
+
+def value_in(attributes: Mapping[str, Any], name: str) -> Any:
+    """An attribute; None where there is none, or one that cannot be read."""
     try:
-        return item.attrs.get(name)
+        return attributes.get(name)
     except (OSError, TypeError, ValueError, RuntimeError, KeyError):
         return None
 

@@ -23,19 +23,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import math
-import os
 from collections import deque
 from collections.abc import Iterator
 from operator import methodcaller
 from typing import Any, Callable, NamedTuple, Optional
 
 import h5py
-import numpy as np
-from h5py import h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5s, h5t
+from h5py import h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5t
 
-from .. import index
-from .boxes import Box, boxes, grown
 from .common import Problem
 from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
@@ -46,10 +41,8 @@ from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
 from .references import References
 from .times import restore
-from .values import elements
+from .values import copy_plain, copy_values, elements
 
-SMALL_BYTES = 1 << 18  # of a dataset of one chunk that HDF5 copies and codes as fast by itself
-AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _WITHOUT_ATTRIBUTES = 0x10  # H5O_COPY_WITHOUT_ATTR_FLAG
 
 Plan = Callable[[h5d.DatasetID], Optional[Anew]]
@@ -86,7 +79,8 @@ class Copier:
         self.times: dict[int, tuple[int, ...]] = {}
         """What `times.restore` is to write: the old objects' times, by the addresses of the new ones."""
         self._old_times: dict[int, tuple[int, ...]] = {}
-        self._space_of = own_space if shares_messages(source.id) else methodcaller("get_space")
+        self._shares = shares_messages(source.id)
+        self._space_of = own_space if self._shares else methodcaller("get_space")
         self.references = References(source.id, target.id, self.addresses)
         self.empty: list[tuple[bytes, Optional[bytes], int]] = []
         """Where references led to no object of the old file, and how many: they are empty in the new one."""
@@ -260,10 +254,12 @@ class Copier:
                     self.failed(path, name, why)
 
     def _attribute(self, old: Any, new: Any, name: bytes, charset: int, path: bytes) -> None:
+        named = attribute_properties(charset)
+        if not self._shares and copy_plain(old, new, name, named):
+            return
         attribute = h5a.open(old, name)
         kind, space = attribute.get_type(), self._space_of(attribute)
         held = places_in(kind)
-        named = attribute_properties(charset)
         made = h5a.create(new, name, self.type(kind, path), space) if named == DEFAULT else wrapped(
             calls.H5Acreate2(new, name, self.type(kind, path), space, named, DEFAULT))  # fmt: skip
         count = space.get_simple_extent_npoints()  # 0 also for a space without extents
@@ -372,107 +368,3 @@ def _is_of_110(dataset: h5d.DatasetID) -> bool:
         return False
     calls.H5Dget_chunk_index_type(dataset, ctypes.byref(kind))
     return kind.value > 0  # 0: a version 1 B-tree
-
-
-# --- values ----------------------------------------------------------------------------------------------------------
-
-
-def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Place, ...]] = None,
-                references: Optional[References] = None) -> None:  # fmt: skip
-    """Copies the values that a dataset has, as bytes; none of what was never written."""
-    properties = old.get_create_plist()
-    if properties.get_layout() == h5d.VIRTUAL or properties.get_external_count():
-        return
-    held = places_in(old.get_type()) if held is None else held
-    if not held and properties.get_layout() == h5d.CHUNKED and _same_storage(properties, new.get_create_plist()):
-        _copy_chunks(old, new)
-        return
-    for box in stored_boxes(old, new):
-        copy_box(old, new, box, held, references)
-
-
-def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place, ...],
-             references: Optional[References] = None) -> None:  # fmt: skip
-    """Copies the values of a box."""
-    extents = tuple(part.stop - part.start for part in box)
-    there: Any = DEFAULT
-    here: Any = DEFAULT
-    if extents != old.shape:
-        there, here = old.get_space(), h5s.create_simple((math.prod(extents),))
-        there.select_hyperslab(tuple(part.start for part in box), extents)
-    with elements(old.get_type(), held, math.prod(extents)) as (memory, rows):
-        calls.H5Dread(old, memory, here, there, DEFAULT, rows.ctypes.data)
-        if references is not None:
-            references.exchange(rows, held)
-        calls.H5Dwrite(new, memory, here, there, DEFAULT, rows.ctypes.data)
-        if references is not None:
-            references.remains.clear(new, held, len(rows), here, there)
-
-
-def is_one_small_chunk(dataset: h5d.DatasetID) -> bool:
-    """Whether a dataset has one chunk, of at most SMALL_BYTES."""
-    shape, chunk = dataset.shape, dataset.get_create_plist().get_chunk()
-    small = math.prod(chunk) * dataset.get_type().get_size() <= SMALL_BYTES
-    return bool(small and all(n <= c for n, c in zip(shape, chunk)))
-
-
-def _same_storage(old: h5p.PropDCID, new: h5p.PropDCID) -> bool:
-    """Whether stored chunks mean the same in both datasets."""
-    def filters(properties: h5p.PropDCID) -> list[Any]:
-        return [properties.get_filter(k) for k in range(properties.get_nfilters())]
-
-    return bool(new.get_layout() == h5d.CHUNKED and old.get_chunk() == new.get_chunk() and filters(old) == filters(new))
-
-
-def _copy_chunks(old: h5d.DatasetID, new: h5d.DatasetID) -> None:
-    """Copies chunks as they are stored."""
-    for origin in stored_chunks(old):
-        mask, stored = old.read_direct_chunk(origin)
-        new.write_direct_chunk(origin, stored, mask)
-
-
-def stored_chunks(dataset: h5d.DatasetID) -> list[tuple[int, ...]]:
-    """The first elements of the chunks that a dataset has."""
-    whole = h5py.Dataset(dataset)
-    file = os.open(whole.file.filename, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        found = index.chunk_list(whole, file)
-    finally:
-        os.close(file)
-    if found.wrong:
-        raise OSError(f"its list of chunks is damaged: {found.wrong}")
-    return [tuple(origin) for origin in found.origins.tolist()]
-
-
-def stored_boxes(old: h5d.DatasetID, new: h5d.DatasetID) -> Iterator[Box]:
-    """Boxes that hold all values that a dataset has, each of whole chunks of both datasets where memory allows.
-
-    Where chunks of the old one were never written, a box is one chunk of the new one that has values: a dataset of 2^40
-    elements of which a chunk is there stays small. And HDF5 2.0 cannot read a chunk that is not there from a file that
-    is open for reading, where the fill value has any length.
-    """
-    shape, properties = old.shape, old.get_create_plist()
-    if shape is None or 0 in shape or not old.get_space_status():
-        return
-    chunk = new.get_create_plist().get_chunk() if new.get_create_plist().get_layout() == h5d.CHUNKED else None
-    step = tuple(min(c, n) for c, n in zip(chunk or (1,) * len(shape), shape))
-    size = old.get_type().get_size()
-    if properties.get_layout() == h5d.CHUNKED:
-        before = properties.get_chunk()
-        if old.get_num_chunks() < math.prod(-(-n // c) for n, c in zip(shape, before)):
-            yield from _boxes_around(stored_chunks(old), before, shape, step)
-            return
-        both = tuple(-(-max(a, b) // b) * b for a, b in zip(before, step))
-        step = both if math.prod(both) * size <= 4 * AT_ONCE else step
-    yield from boxes(shape, grown(step, shape, max(1, AT_ONCE // size)))
-
-
-def _boxes_around(origins: list[tuple[int, ...]], chunk: tuple[int, ...], shape: tuple[int, ...],
-                  step: tuple[int, ...]) -> Iterator[Box]:  # fmt: skip
-    """Boxes of extents `step`, in order, that have something in common with a chunk that is there."""
-    cells: set[tuple[int, ...]] = set()
-    for origin in origins:
-        ranges = [range(o // s, (min(o + c, n) - 1) // s + 1) for o, c, n, s in zip(origin, chunk, shape, step)]
-        cells.update(tuple(r.start + k for r, k in zip(ranges, at)) for at in np.ndindex(*map(len, ranges)))
-    for cell in sorted(cells):
-        yield tuple(slice(c * s, min((c + 1) * s, n)) for c, s, n in zip(cell, step, shape))

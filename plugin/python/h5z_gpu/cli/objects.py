@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import errno
+import functools
 import math
 import os
 import re
@@ -16,6 +17,7 @@ import h5py
 import numpy as np
 
 from .. import capi, index
+from ..attrs import Attributes
 from ..filters import FILTER_ID
 from ..library import descriptor, lib
 from ..stored_words import StoredWords, is_list, meaning
@@ -76,13 +78,15 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
         try:
             if isinstance(name, bytes):
                 raise ValueError("its name is no text in UTF-8")
-            link = group.get(name, getlink=True)
-            if link is None:
-                raise KeyError("it is listed, and not found by its name")
-            if not isinstance(link, h5py.HardLink):
+            try:
+                link = link_of(group, name)
+            except KeyError:
+                raise KeyError("it is listed, and not found by its name") from None
+            if link.type in (h5py.h5l.TYPE_SOFT, h5py.h5l.TYPE_EXTERNAL):
                 continue
-            item = group[name]
-            address = address_of(group, name)
+            if link.type != h5py.h5l.TYPE_HARD:
+                raise TypeError("Unknown link type")
+            item, address = group[name], int(link.u)
             if address in seen:
                 continue
             seen.add(address)
@@ -101,9 +105,10 @@ def as_text(name: Union[str, bytes]) -> str:
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else name
 
 
-def address_of(group: h5py.Group, name: str) -> int:
-    """Where the object of a hard link lies. Asking the object itself would read more of it, which may be damaged."""
-    return int(group.id.links.get_info(name.encode(errors="surrogateescape")).u)
+def link_of(group: h5py.Group, name: str) -> Any:
+    """Type of a link, and where the object of a hard one lies (`u`). Asking the object itself would read more of it,
+    which may be damaged."""
+    return group.id.links.get_info(name.encode(errors="surrogateescape"))
 
 
 def of_the_system(why: BaseException) -> bool:
@@ -395,6 +400,16 @@ class AnyDataset(h5py.Dataset):  # type: ignore[misc]
         except (TypeError, ValueError):
             kind = np.dtype((np.void, self.id.get_type().get_size()))
         return kind
+
+    @functools.cached_property
+    def said(self) -> Attributes:
+        """Its attributes, whose names are read once: for datasets of a file that nobody changes meanwhile."""
+        return Attributes(self)
+
+
+def known_attributes(item: Any) -> Attributes:
+    """An object's attributes, which a dataset of a file that nobody changes may have kept."""
+    return item.said if isinstance(item, AnyDataset) else Attributes(item)
 
 
 def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) -> Iterator[h5py.Dataset]:

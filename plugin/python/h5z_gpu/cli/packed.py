@@ -3,32 +3,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import numpy as np
 
-from ..attrs import names_of
-from ..conventions import missing_in as declared, value_of
+from ..conventions import missing_in as declared, value_in
 from ..unpacking import PACKED, SCALING, Packing, packing_of
 from .boxes import Box
+from .objects import known_attributes
+from .promise import fill_is_defined
 
 
 def packing(dataset: Any) -> Optional[Packing]:
     """How a dataset of h5py is packed, or None."""
-    from .promise import fill_is_defined
-
     try:
         kind = dataset.dtype
     except (TypeError, ValueError, OSError):
         return None
-    if not dataset.shape or not dataset.size or not names_of(dataset).intersection(SCALING):
+    there = known_attributes(dataset)
+    if not dataset.shape or not dataset.size or not there.keys() & set(SCALING):
         return None
     fill = int(dataset.fillvalue) if kind.kind in "iu" and fill_is_defined(dataset) else None
-    return packing_of(kind, _attributes(dataset), fill)
+    return packing_of(kind, _attributes(there), fill)
 
 
-def _attributes(dataset: Any) -> dict[str, Any]:
-    found = {key: value_of(dataset, key) for key in PACKED}
+def _attributes(there: Mapping[str, Any]) -> dict[str, Any]:
+    found = {key: value_in(there, key) for key in PACKED}
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -59,8 +60,6 @@ def read_values(dataset: Any, box: Box) -> np.ndarray:
 
 def missing_in(dataset: Any) -> tuple[float, ...]:
     """What stands for no value in a floating-point dataset."""
-    from .promise import fill_is_defined
-
     found = [float(x) for x in declared(dataset.attrs)]
     return (*found, float(dataset.fillvalue)) if fill_is_defined(dataset) else tuple(found)
 
@@ -70,7 +69,7 @@ def unpack_attributes(new: Any, how: Packing) -> None:
 
     Missing values are NaN, and say so: readers mask them as they did.
     """
-    given = _attributes(new)
+    given = _attributes(new.attrs)
     limits = how.limits(given)
     for key in given:
         if key in SCALING or key == "_Unsigned" or key in ("_FillValue", "missing_value") or (

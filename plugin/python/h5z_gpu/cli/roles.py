@@ -12,10 +12,11 @@ from typing import Any, Optional
 import h5py
 import numpy as np
 
-from ..attrs import Attributes, names_of
 from ..chunks import chunk_shape
-from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_of
-from .objects import AnyDataset, walk
+from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_in, value_of
+from .common import Problem
+from .objects import AnyDataset, known_attributes, walk
+from .promise import fill_is_defined, promise_of
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
 _LOSSY = {
@@ -50,18 +51,18 @@ class Roles:
         """Where the datasets lie: one may have several names."""
         self.datasets: list[h5py.Dataset] = []
         """All that can be read, in the order of names."""
-        self._paths, self._says = dict[str, Any](), dict[str, set[str]]()
+        self._paths = dict[str, Any]()
         self._named: Optional[dict[str, set[Any]]] = None
         naming, keys = [], {*NAMING, ANCILLARY}
         for path, item in itertools.chain([("/", file)], walk(file)):
             if isinstance(item, str):
                 continue
-            names = names_of(item)
+            group = path
             if isinstance(item, h5py.Dataset):
-                self.datasets.append(AnyDataset(item.id))
-                self._paths[path], self._says[path] = _place(item), names & SAYING
-            group = posixpath.dirname(path) if isinstance(item, h5py.Dataset) else path
-            naming += [(key, value_of(item, key), group) for key in names & keys]
+                item = AnyDataset(item.id, readonly=file.mode == "r")
+                self.datasets.append(item)
+                self._paths[path], group = _place(item), posixpath.dirname(path)
+            naming += [(key, value_of(item, key), group) for key in known_attributes(item).keys() & keys]
         for key, value, group in naming:
             for name in names_in(key, value):
                 (self.flags if key == ANCILLARY else self.exact).update(self._found(file, group, name))
@@ -96,8 +97,8 @@ class Roles:
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
         path = dataset.name
-        names = self._says[path] if path in self._says else names_of(dataset) & SAYING
-        says = {key: value_of(dataset, key) for key in names}
+        there = known_attributes(dataset)
+        says = {key: value_in(there, key) for key in there.keys() & SAYING}
         if h5py.h5ds.is_scale(dataset.id) or is_coordinate(says, path):
             return "is a coordinate"
         place = self._paths.get(path) or _place(dataset)
@@ -143,9 +144,6 @@ def filters_of(dataset: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
 
 def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
     """What has taken bits of a dataset already, by its filters; None where nothing has."""
-    from .common import Problem
-    from .promise import promise_of
-
     filters = filters_of(dataset)
     for number, _ in filters:
         if number in _LOSSY and dataset.dtype.kind == "f":
@@ -174,12 +172,10 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     by_range : bool
         The bound is one of the range.
     """
-    from .promise import fill_is_defined
-
     if dataset.dtype.kind != "f":  # every bit is kept in any case
         return None, None
     with np.errstate(all="ignore"):
-        found, default = list(missing_in(Attributes(dataset)).astype(dataset.dtype)), np.asarray(NETCDF_FILL)
+        found, default = list(missing_in(known_attributes(dataset)).astype(dataset.dtype)), np.asarray(NETCDF_FILL)
         if fill_is_defined(dataset):
             found.insert(0, np.asarray(dataset.fillvalue, dataset.dtype)[()])
         default = default.astype(dataset.dtype)

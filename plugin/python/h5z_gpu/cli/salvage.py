@@ -25,11 +25,11 @@ from ..filters import FILTER_ID
 from ..index import skipped_at_edges, stored_size
 from .boxes import Box
 from .common import Problem, pread
-from .copying import Copier, Link, absent_filters, copy_box
+from .copying import Copier, Link, absent_filters
 from .hdf5 import address
 from .objects import CHECKED, UNREADABLE, Chunks, Note, chunks_of, filters_of, of_the_system, reason
 from .places import Place, holds_references, places_in
-from .values import read_box
+from .values import copy_box, read_box
 
 # An object's path, and the name of an attribute of it or None.
 Step = tuple[str, Optional[str]]

@@ -14,8 +14,8 @@ from ..datasets import read
 from ..filters import Lossy
 from ..ranges import Ranges
 from ..unpacking import Packing
-from .copying import stored_boxes
 from .roles import NETCDF_FILL
+from .values import stored_boxes
 
 
 def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[np.ndarray],
@@ -42,6 +42,7 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
     missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
     ranges = Ranges(there, new.dtype, how, missing, fill)
     if ranges:
+        new.id.flush()
         for box in stored_boxes(old.id, new.id):
             values = read(old, selection=box)
             ranges.look(new, packing.values(values) if packing else values, box)
