@@ -26,9 +26,8 @@ pub fn map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> R + Sync) -> 
     if ALONE || threads.min(n) <= 1 {
         return (0..n).map(f).collect();
     }
-    let mut done = in_any_order(n, threads, Vec::with_capacity(n), f);
-    done.sort_unstable_by_key(|&(i, _)| i);
-    done.into_iter().map(|(_, r)| r).collect()
+    let done = on_threads(n, threads, Vec::with_capacity(n), f);
+    done.into_iter().flatten().collect()
 }
 
 /// As [`map`], where `f` and finding memory for the results may fail: the first failure in order of index.
@@ -40,31 +39,37 @@ pub fn try_map<R: Send>(n: usize, threads: usize, f: impl Fn(usize) -> Result<R>
         }
         return Ok(all);
     }
-    let mut done = in_any_order(n, threads, memory::with_capacity(n)?, f);
-    done.sort_unstable_by_key(|&(i, _)| i);
-    for (_, r) in done {
+    for r in on_threads(n, threads, memory::with_capacity(n)?, f).into_iter().flatten() {
         all.push(r?);
     }
     Ok(all)
 }
 
-/// All `f(i)`, each with its index, pushed to `done`.
-fn in_any_order<R: Send>(
+/// All `f(i)` in order of index, in `done`, which is empty and has room for them.
+fn on_threads<R: Send>(
     n: usize,
     threads: usize,
-    done: Vec<(usize, R)>,
+    mut done: Vec<Option<R>>,
     f: impl Fn(usize) -> R + Sync,
-) -> Vec<(usize, R)> {
-    let next = AtomicUsize::new(0);
+) -> Vec<Option<R>> {
+    done.resize_with(n, || None);
     let done = Mutex::new(done);
+    do_on_threads(n, threads, &|i| {
+        let r = f(i);
+        done.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(r);
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does `work(i)` for each i. Compiled once for all kinds of work, for threads take long to compile.
+fn do_on_threads(n: usize, threads: usize, work: &(dyn Fn(usize) + Sync)) {
+    let next = AtomicUsize::new(0);
     let work = || {
         loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= n {
-                return;
+            match next.fetch_add(1, Ordering::Relaxed) {
+                i if i < n => work(i),
+                _ => return,
             }
-            let r = f(i);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((i, r));
         }
     };
     std::thread::scope(|s| {
@@ -76,7 +81,6 @@ fn in_any_order<R: Send>(
         }
         work();
     });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An item that is taken once, by whichever thread comes.
