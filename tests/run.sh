@@ -15,8 +15,9 @@ cargo=${CARGO:-cargo}
 logs=target/test
 mkdir -p $logs
 passed=0 failed=0
-# One unit of code a crate, nothing kept for the next edit: a build from nothing takes half the processor time.
-export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_INCREMENTAL=0
+# One unit of code a crate, no line numbers for backtraces, nothing kept for the next edit: a build from nothing takes
+# less than half the processor time.
+export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 
 # step NAME COMMAND...: one check; counts as one test.
 step() {
