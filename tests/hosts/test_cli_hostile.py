@@ -40,7 +40,7 @@ def test_what_a_terminal_obeys_is_escaped(tmp_path):
     data[info.byte_offset + info.size // 2] ^= 1
     bad.write_bytes(data)
     calls = {
-        ("inspect", a): 1, ("inspect", "--check", bad): 1, ("inspect", "--json", bad): 1,
+        ("inspect", a): 0, ("inspect", "--check", bad): 1, ("inspect", "--json", bad): 1,
         ("inspect", a, "--dataset", NAME + "x"): 2,
         ("verify", a, a): 0, ("verify", a, bad): 2, ("verify", a, a, "--html", tmp_path / "v.html"): 0,
         ("advise", a): 0,
@@ -55,6 +55,22 @@ def test_what_a_terminal_obeys_is_escaped(tmp_path):
         if status == 2 and not out:
             assert err.count("\n") == 1, (call, err)
     assert "\\x1b" in cli("inspect", a)[1]
+
+
+def test_names_that_are_no_text_are_names(tmp_path):
+    a, b, c = (tmp_path / f"{name}.h5" for name in "abc")
+    with h5py.File(a, "w") as f:
+        f.create_dataset(b"latin \xe9", data=A)
+    calls = [("repack", a, b, "--absolute", "1e-3", "--verify"), ("inspect", b), ("verify", a, b),
+             ("verify", "--structure", a, b), ("recover", b, c), ("advise", a)]  # fmt: skip
+    for call in calls:
+        status, out, err = cli(*call)
+        assert status == 0 and not err, (call, out, err)
+    assert "latin" in cli("inspect", b, "--dataset", "latin \udce9")[1]
+    for path in (b, c):
+        with h5py.File(path) as f:
+            d = f[b"latin \xe9"]
+            assert d.id.get_create_plist().get_filter(0)[0] == 443 and 0 < np.abs(d[...] - A).max() <= 1e-3
 
 
 def test_commands_that_are_proposed_are_read_as_they_are_meant(tmp_path):

@@ -9,6 +9,8 @@ from typing import Any
 
 import h5py
 
+from .names import as_text
+
 _CALLS = ["cli", "hdf5.py"]  # this package's own calls of HDF5
 
 
@@ -45,4 +47,4 @@ def _place(why: BaseException) -> str:
     found = [value for frame in reversed(_frames(why)) for value in frame.f_locals.values()
              if isinstance(value, h5py.HLObject) and value]  # fmt: skip
     named = [item for item in found if not isinstance(item, h5py.File)] or found
-    return f"{named[0].file.filename}: {(named[0].name or '').lstrip('/') or '/'}: " if named else ""
+    return f"{named[0].file.filename}: {as_text(named[0].name or '').lstrip('/') or '/'}: " if named else ""

@@ -23,6 +23,7 @@ from ..library import descriptor, lib
 from ..stored_words import StoredWords, is_list, meaning
 from ..views import numbers
 from .common import Problem, pread, say
+from .names import as_bytes, as_text
 from .places import places_in
 from .values import read_box
 
@@ -54,7 +55,7 @@ def walk(group: h5py.Group, note: Note = lambda _: None) -> Iterator[tuple[str, 
         yield group.name, reason(why)
         return
     empty = True
-    for name, item in _walk(group, "" if group.name == "/" else group.name, seen, note):
+    for name, item in _walk(group, "" if group.name == "/" else group.name, seen, note, group.file.mode == "r"):
         empty = False
         yield name, item
     note((group.name, None))
@@ -66,7 +67,7 @@ def walk(group: h5py.Group, note: Note = lambda _: None) -> Iterator[tuple[str, 
             yield group.name, f"its list of objects is damaged: {reason(why)}"
 
 
-def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[tuple[str, Found]]:
+def _walk(group: h5py.Group, path: str, seen: set[int], note: Note, readonly: bool) -> Iterator[tuple[str, Found]]:
     try:
         names = sorted(group, key=as_text)
     except UNREADABLE as why:
@@ -76,8 +77,6 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
         full = f"{path}/{as_text(name)}"
         note((full, None))
         try:
-            if isinstance(name, bytes):
-                raise ValueError("its name is no text in UTF-8")
             try:
                 link = link_of(group, name)
             except KeyError:
@@ -91,24 +90,20 @@ def _walk(group: h5py.Group, path: str, seen: set[int], note: Note) -> Iterator[
                 continue
             seen.add(address)
             if isinstance(item, h5py.Dataset):
+                item = AnyDataset(item.id, readonly=readonly)
                 item.shape, item.id.get_type().get_size()  # what makes it a dataset can be read
         except UNREADABLE as why:
             yield full, reason(why)
             continue
         yield full, item
         if isinstance(item, h5py.Group):
-            yield from _walk(item, full, seen, note)
+            yield from _walk(item, full, seen, note, readonly)
 
 
-def as_text(name: Union[str, bytes]) -> str:
-    """A name; h5py gives one that is no text as bytes."""
-    return name.decode(errors="surrogateescape") if isinstance(name, bytes) else name
-
-
-def link_of(group: h5py.Group, name: str) -> Any:
+def link_of(group: h5py.Group, name: Union[str, bytes]) -> Any:
     """Type of a link, and where the object of a hard one lies (`u`). Asking the object itself would read more of it,
     which may be damaged."""
-    return group.id.links.get_info(name.encode(errors="surrogateescape"))
+    return group.id.links.get_info(as_bytes(name))
 
 
 def of_the_system(why: BaseException) -> bool:
@@ -390,7 +385,13 @@ def _decode(chunks: Chunks, file: int, lengths: np.ndarray, alone: np.ndarray) -
 
 
 class AnyDataset(h5py.Dataset):  # type: ignore[misc]
-    """A dataset whose elements are raw bytes (V3) to NumPy where NumPy has no type for them: numbers of 24 bits."""
+    """A dataset whose elements are raw bytes (V3) to NumPy where NumPy has no type for them: numbers of 24 bits. Bytes
+    of its name that are no UTF-8 are surrogates."""
+
+    @property
+    def name(self) -> Any:
+        """Its path, None where it has none."""
+        return as_text(super().name)
 
     @property
     def dtype(self) -> np.dtype:
@@ -419,14 +420,14 @@ def datasets(item: Union[h5py.File, h5py.Group], note: Note = lambda _: None) ->
     """
     for _, found in walk(item, note):
         if isinstance(found, h5py.Dataset):
-            yield AnyDataset(found.id)
+            yield found
 
 
 def one_dataset(file: h5py.File, name: str) -> h5py.Dataset:
     """The dataset of this name, or a Problem that lists those that are there."""
-    found = file.get(name)
+    found = file.get(as_bytes(name))
     if isinstance(found, h5py.Dataset):
-        return found
+        return AnyDataset(found.id, readonly=file.mode == "r")
     names = [d.name.lstrip("/") for d in datasets(file)]
     there = f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else "it has no datasets"
     what = "a group" if isinstance(found, h5py.Group) else "not there"

@@ -61,7 +61,7 @@ def write(path: str, title: str, body: Iterable[str]) -> None:
              '<meta name="viewport" content="width=device-width, initial-scale=1">',
              f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>", *body, "</body></html>\n"]
     with writing(path):
-        put(path, "\n".join(parts).encode())
+        put(path, "\n".join(parts).encode(errors="backslashreplace"))
 
 
 def table(rows: Iterable[Iterable[Any]], head: Iterable[str] = (), numbers: Iterable[int] = ()) -> str:

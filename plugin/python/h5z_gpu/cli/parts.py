@@ -56,6 +56,7 @@ class Part:
 
 @functools.cache
 def filter_of(bound: tuple[str, float], codec: str) -> How:
+    """The filter of a mode and a bound; a Problem where there is no such filter."""
     try:
         return as_filter(bound) if bound[0] == "lossless" else as_filter(bound, codec=codec)
     except (TypeError, ValueError) as why:

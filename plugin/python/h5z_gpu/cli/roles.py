@@ -15,7 +15,7 @@ import numpy as np
 from ..chunks import chunk_shape
 from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_in, value_of
 from .common import Problem
-from .objects import AnyDataset, known_attributes, walk
+from .objects import known_attributes, walk
 from .promise import fill_is_defined, promise_of
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
@@ -59,7 +59,6 @@ class Roles:
                 continue
             group = path
             if isinstance(item, h5py.Dataset):
-                item = AnyDataset(item.id, readonly=file.mode == "r")
                 self.datasets.append(item)
                 self._paths[path], group = _place(item), posixpath.dirname(path)
             naming += [(key, value_of(item, key), group) for key in known_attributes(item).keys() & keys]

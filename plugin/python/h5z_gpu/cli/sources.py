@@ -16,6 +16,7 @@ from ..conventions import NORTH, NORTHWARD, text_of
 from .boxes import Box
 from .common import Problem, open_file
 from .elements import Layout, box_reader, elements
+from .names import as_bytes, as_text
 from .objects import datasets, one_dataset
 
 _NPY = b"\x93NUMPY"
@@ -99,9 +100,8 @@ class Source:
         for k in range(len(names)):
             try:
                 scales = list(self.dataset.dims[k].values())
-                names[k] = (
-                    (scales[0].name.rsplit("/", 1)[-1] if scales else "") or self.dataset.dims[k].label or names[k]
-                )
+                scale = as_text(scales[0].name).rsplit("/", 1)[-1] if scales else ""
+                names[k] = scale or self.dataset.dims[k].label or names[k]
             except (RuntimeError, KeyError, OSError):
                 continue
         return names
@@ -122,7 +122,7 @@ def of_dataset(dataset: Any) -> Source:
         dtype = dataset.dtype
     except (TypeError, ValueError, OSError):
         dtype = np.dtype(f"V{dataset.id.get_type().get_size()}")
-    return Source(dataset.name.lstrip("/"), dataset.shape, dtype, dataset=dataset)
+    return Source(as_text(dataset.name).lstrip("/"), dataset.shape, dtype, dataset=dataset)
 
 
 def of_npy(path: str) -> Source:
@@ -152,14 +152,15 @@ def pairs(
             yield [(array, found) if is_npy(original) else (found, array)], [], []
             return
         first, second = stack.enter_context(open_file(original)), stack.enter_context(open_file(other))
-        wanted = [one_dataset(first, n).name.strip("/") for n in names] or [d.name.strip("/") for d in datasets(first)]
+        own = [one_dataset(first, n) for n in names] or datasets(first)
+        wanted = [d.name.strip("/") for d in own]
         found_pairs, missing = [], []
         import h5py
 
         for name in wanted:
-            partner = second.get(name)
+            partner = second.get(as_bytes(name))
             if isinstance(partner, h5py.Dataset):
-                found_pairs.append((of_dataset(first[name]), of_dataset(partner)))
+                found_pairs.append((of_dataset(first[as_bytes(name)]), of_dataset(partner)))
             else:
                 missing.append(f"{other} has no dataset {name}, which {original} has")
         more = [] if names else sorted({d.name.strip("/") for d in datasets(second)} - set(wanted))

@@ -20,6 +20,7 @@ from .. import batches, modes
 from ..filters import How
 from .boxes import Box, boxes, count
 from .judge import native, words_of
+from .names import as_bytes
 from .promise import bits_of
 from .quality import dot
 
@@ -88,7 +89,7 @@ class Sampler:
     def __init__(self, dataset: Any, chunk: tuple[int, ...], seed: int) -> None:
         self.dataset, self.chunk = dataset, chunk
         self.total = count(dataset.shape, chunk)
-        self.seed = (seed, zlib.crc32(dataset.name.encode()))
+        self.seed = (seed, zlib.crc32(as_bytes(dataset.name)))
 
     def draw(self, wanted: int) -> list[Box]:
         """Boxes of `wanted` different chunks, or of all."""
