@@ -99,11 +99,20 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     using T = Traits<S>;
     const S x = at((u32)lane);
     // A unit in the last place of a slightly larger number.
-    const u64 size = Traits<double>::bits(fabs(__dmul_rn((double)x, 1.0625)));
-    const u64 e = size >> 52;
-    const double ulp = e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
+    auto spacing = [](double size) {
+        const u64 e = Traits<double>::bits(size) >> 52;
+        return e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
+    };
+    const double size = fabs(__dmul_rn((double)x, 1.0625)), ulp = spacing(size);
     const bool counts = (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill && ulp <= bound;
     const bool fits = counts && lane < BASE_PLACES;
+    // Without a base the bound is a multiple of what a bit of the largest values is worth, where that matters.
+    double largest = counts ? size : 0.0;
+#pragma unroll
+    for (int far = 16; far > 0; far /= 2) largest = fmax(largest, warp::from(largest, lane ^ far));
+    const double bits = __ddiv_rn(bound, spacing(largest)), whole_bits = __dmul_rn(floor(bits), spacing(largest));
+    const bool fine = __dmul_rn(largest, 257.0) > __dmul_rn(whole_bits, 0x1p30);
+    const double rounded = bits >= 2.0 && bits < 32768.0 && !fine ? whole_bits : bound;
     const u32 fit = __ballot_sync(warp::ALL, fits);
     u32 below = 0;
 #pragma unroll
@@ -117,19 +126,21 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     base = -S(0);
     constexpr double LEAST = T::W == 4 ? 0x1p-149 : 0x1p-1022;
     const double inverse = __ddiv_rn(1.0, __dmul_rn(2.0, bound));
-    auto far = [&](double y) { return fabs(__dmul_rn(y, inverse)) > (double)fmt::LORENZO_BASE_FROM; };
+    auto beyond = [&](int limit, double y) { return fabs(__dmul_rn(y, inverse)) > (double)limit; };
+    auto far = [&](double y) { return beyond(fmt::LORENZO_BASE_REACH, y); };
     const bool close = !far(__dsub_rn((double)x, middle)), other = counts && (double)x != middle;
     const u32 near = __ballot_sync(warp::ALL, fits && close);
     // A number that stands for missing ones is no base for those that are there.
     const u32 beside = __ballot_sync(warp::ALL, other && close);
     const u32 without = __ballot_sync(warp::ALL, other && !close && x != S(0) && !far((double)x));
-    if (!mid || !far(middle) || 4 * __popc(near) < 3 * __popc(fit) || unit < LEAST) return bound;
-    if (__popc(without) > __popc(beside)) return bound;
+    const bool spread = 4 * __popc(near) < 3 * __popc(fit);
+    if (!mid || !beyond(fmt::LORENZO_BASE_FROM, middle) || spread || unit < LEAST) return rounded;
+    if (__popc(without) > __popc(beside)) return rounded;
     const double used = __dmul_rn(floor(__ddiv_rn(bound, unit)), unit), step = __dmul_rn(2.0, used);
     const double t = __dmul_rn(__dmul_rn(middle, __ddiv_rn(1.0, step)), 1.0 / 256);
     const double whole = __dsub_rn(__dadd_rn(t, ROUND), ROUND);
     const S found = T::round(__dmul_rn(__dmul_rn(whole, 256.0), step));
-    if ((T::bits(found) & T::EXPONENT) == T::EXPONENT) return bound;
+    if ((T::bits(found) & T::EXPONENT) == T::EXPONENT) return rounded;
     base = found;
     return used;
 }

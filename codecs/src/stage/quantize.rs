@@ -11,9 +11,11 @@
 //!
 //! Where values are many steps from zero, and near each other, quanta count from a base. Differences from it are exact;
 //! and so that sums are, the bound is rounded down to a multiple of what one bit of the values is worth. Else the bound
-//! would be missed by some in as many values as it has such multiples.
+//! would be missed by some in as many values as it has such multiples. So it is without a base, where a bit of the
+//! largest values is no small part of the bound: the error of a value is a multiple of what a bit of it is worth, and
+//! with the bound one too, what rounding adds cannot exceed it.
 
-use crate::constants::LORENZO_BASE_FROM;
+use crate::constants::{LORENZO_BASE_FROM, LORENZO_BASE_REACH, LORENZO_FINE_BITS, LORENZO_POINT_LIMIT};
 use crate::scalar::{Bits, Scalar, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
@@ -74,17 +76,18 @@ impl Linear {
 /// Values of a chunk of which the median says its base, at equal distances; and as many at others, for a chunk of 16
 /// planes has the former in one column, which may be all land. The latter are at multiples of the golden ratio.
 const PLACES: usize = 16;
+/// How many bits of the largest values a bound is worth that is rounded: with more, less than one value of a tile in
+/// ten would miss it as it is; with fewer, values of f32 are more steps from zero than are allowed.
+const ROUNDED: std::ops::Range<f64> = 2.0..32_768.0;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
 /// lorenzo, §8.
 pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
-    let none = (NO_BASE, bound);
     // A unit in the last place of a slightly larger number: values around this one may be larger.
-    let ulp = |x: S| {
-        let exponent = (x.to_f64() * 1.0625).abs().to_bits() >> 52;
-        f64::from_bits(exponent.saturating_sub(S::MANTISSA.into()) << 52)
-    };
+    let size = |x: S| (x.to_f64() * 1.0625).abs();
+    let spacing = |size: f64| f64::from_bits((size.to_bits() >> 52).saturating_sub(S::MANTISSA.into()) << 52);
+    let ulp = |x: S| spacing(size(x));
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
     let (mut found, mut many) = ([S::ZERO; PLACES], 0);
     let even = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
@@ -93,15 +96,25 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
         found[many] = x;
         many += 1;
     }
+    let largest = (0..PLACES).flat_map(|k| [even(k), other(k)]).filter(counts).map(size).fold(0.0, f64::max);
+    let bits = bound / spacing(largest);
+    let rounded = bits.floor() * spacing(largest);
+    // Under it, interpolation's steps would be too fine for values so large.
+    let fine = largest * f64::from((1 << LORENZO_FINE_BITS) + 1) > 2.0 * rounded * f64::from(LORENZO_POINT_LIMIT);
+    let none = (NO_BASE, if ROUNDED.contains(&bits) && !fine { rounded } else { bound });
     let found = &mut found[..many];
     found.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
     let Some(&x) = found.get(many.saturating_sub(1) / 2) else { return none };
     let (x, ulp) = (x.to_f64(), ulp(x));
     // Neither where the product is no number, as of 0 and an infinite inverse.
-    let far = |x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(LORENZO_BASE_FROM);
+    let beyond = |limit: i32, x: f64| (x * (1.0 / (2.0 * bound))).abs() > f64::from(limit);
+    let far = |x: f64| beyond(LORENZO_BASE_REACH, x);
     let near = |y: &S| !far(y.to_f64() - x);
     let many_near = found.iter().filter(|y| near(y)).count();
-    if !far(x) || 4 * many_near < 3 * many || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE) {
+    if !beyond(LORENZO_BASE_FROM, x)
+        || 4 * many_near < 3 * many
+        || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE)
+    {
         return none;
     }
     // A number that stands for missing ones is no base for those that are there.
@@ -314,9 +327,9 @@ mod tests {
     #[test]
     fn bases_and_their_bounds_are_multiples_of_what_a_bit_is_worth() {
         let near = |x: f64, step: f64| -> Vec<f64> { (0..100).map(|i| x + step * f64::from(i)).collect() };
-        // 2^22 quanta from zero there is none yet.
-        assert_eq!(base_of(&near(8388608.0, 0.0), None, 1.0), (NO_BASE, 1.0));
-        assert_eq!(base_of(&near(8388609.0, 0.0), None, 1.0), (8388608.0, 1.0));
+        // 15 * 2^17 quanta from zero there is none yet.
+        assert_eq!(base_of(&near(3932160.0, 0.0), None, 1.0), (NO_BASE, 1.0));
+        assert_eq!(base_of(&near(3932161.0, 0.0), None, 1.0), (3932160.0, 1.0));
         for (x, bound) in [(1.0, 1e-9), (-1.0, 3.3e-13), (2_461_000.5, 1e-7), (1e300, 1e288), (1.6e308, 1e300)] {
             let (v, used) = base_of(&near(x, 10.0 * bound), None, bound);
             let bit = 2f64.powi((x.abs() * 1.0625).log2().floor() as i32 - 52);
@@ -341,6 +354,26 @@ mod tests {
         some[..45].fill(0.0);
         assert_eq!(base_of(&some, None, 1e-9), (NO_BASE, 1e-9));
         assert!(base_of(&some, Some(0f64.to_bits()), 1e-9).0 > 0.9);
+    }
+
+    #[test]
+    fn bounds_are_rounded_where_a_bit_of_the_values_is_no_small_part_of_them() {
+        let bit = 2f64.powi(-15); // of 241 to 481, times 17/16
+        let around = |x: f32| -> Vec<f32> { (0..100).map(|i| x + 0.1 * i as f32).collect() };
+        let used = |x: f32, bits: f64| base_of(&around(x), None, bits * bit);
+        for bits in [5.7, 327.68, 32_767.9] {
+            assert_eq!(used(280.0, bits), (NO_BASE, bits.floor() * bit), "{bits}");
+        }
+        for (x, bits) in [(280.0, 32_768.5), (280.0, 1.9), (440.0, 2.5), (440.0, 3.6)] {
+            let (base, used) = used(x, bits);
+            assert!(base != NO_BASE || used == bits * bit, "{x} {bits}: {base} {used}");
+        }
+        assert_eq!(used(280.0, 32_768.5).1, 32_768.5 * bit);
+        // A value or a place without one does not count.
+        let mut some = around(280.0);
+        some[..80].fill(f32::NAN);
+        assert_eq!(base_of(&some, None, 5.7 * bit), (NO_BASE, 5.0 * bit));
+        assert_eq!(base_of(&[0f32; 100], None, 0.3), (NO_BASE, 0.3));
     }
 
     #[test]
