@@ -52,8 +52,10 @@ const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME_BYTES: u64 = 100;
 /// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
-/// bound leaves: coding them exactly never saves more.
+/// bound leaves: coding them exactly never saves more. Nor where less than this part of the chunk is left, a frame of
+/// one value: a dictionary's is no shorter.
 const NEAR_LOSSLESS: u128 = 2;
+const SHORT: u128 = 512;
 
 /// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
 const UNIT_GAIN: u128 = 102;
@@ -96,7 +98,8 @@ pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> O
     let is_tie = NEAR_TIE.contains(&(100 * fast.min(lossless) / lorenzo));
     let part = if candidate == LORENZO { THIN } else { SMOOTH };
     let enough = len >= raw_len as u128 / part && !is_tie;
-    let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len;
+    let is_short = len < raw_len as u128 / SHORT;
+    let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
     (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
 }
 
