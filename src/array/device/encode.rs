@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! lane k mod n   edge chunks filled, boxes gathered, encoded, lengths on their way to the host, frames packed
-//!                (where codecs are to be chosen, by a thread a lane)
+//!                (where the CPU has a part in it, all up to the frames, by a thread a lane)
 //! next()         starts a batch on the lane whose frames were lent before; waits for the lengths of the batch that is
 //!                due and starts the one copy that brings its frames; waits for that; starts the copy of the batch
 //!                behind it, if its lengths are there: it runs while the caller writes the frames of this one
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-/// The same where codecs are chosen, which takes a batch's threads longer than kernels take to encode it.
-const OPEN_LANES: usize = 8;
+/// Batches on their way at a time where the CPU chooses codecs or encodes, which takes longer than kernels do.
+const SHARED_LANES: usize = 8;
 
 pub(crate) struct DeviceEncoding {
     job: Arc<Job>,
@@ -41,7 +41,7 @@ pub(crate) struct DeviceEncoding {
     own: Option<Vec<Vec<u8>>>,
 }
 
-/// A lane, or the thread that has it while it chooses codecs.
+/// A lane, or the thread that has it while the CPU does its part.
 enum Slot {
     Here(Box<DeviceLane>),
     Away(JoinHandle<(Box<DeviceLane>, Result<()>)>),
@@ -76,7 +76,7 @@ impl DeviceEncoding {
             Some(plan) => How::Planned(Box::new(plan)),
             None => How::ByCpu,
         };
-        let most = if let How::Open = how { OPEN_LANES } else { LANES };
+        let most = if let How::Planned(_) = how { LANES } else { SHARED_LANES };
         let is_integer = params.dtype.class == Class::Integer;
         let coded = if is_integer { raw_len / array.element() * size_of::<f64>() } else { raw_len };
         let batch = batch(chunks, coded, most);
@@ -211,18 +211,24 @@ impl DeviceEncoding {
         lane.groups.clear();
         lane.frames.clear();
         lane.chosen.clear();
-        // Choosing codecs takes CPU time: that of several batches, and of whoever writes frames, at the same time.
-        let slot = if let How::Open = job.how {
-            let job = Arc::clone(job);
-            let work = move || {
-                let computed = job.device.enter().map_err(Into::into).and_then(|_current| job.compute(&mut lane));
-                (lane, computed)
-            };
-            let thread = std::thread::Builder::new().name("h5z-gpu choose".into()).spawn(work);
-            Slot::Away(thread.map_err(|e| failed(format!("no thread could be started: {e}")))?)
-        } else {
+        // The CPU's part takes time: that of several batches, and of whoever writes frames, at the same time.
+        let slot = if let How::Planned(_) = job.how {
             job.compute(&mut lane)?;
             Slot::Here(lane)
+        } else {
+            let job = Arc::clone(job);
+            let work = move || {
+                let all = |lane: &mut DeviceLane| {
+                    let _current = job.device.enter()?;
+                    job.compute(lane)?;
+                    job.fetch(lane)?;
+                    job.complete(lane)
+                };
+                let done = all(&mut lane);
+                (lane, done)
+            };
+            let thread = std::thread::Builder::new().name("h5z-gpu encode".into()).spawn(work);
+            Slot::Away(thread.map_err(|e| failed(format!("no thread could be started: {e}")))?)
         };
         match self.lanes.get_mut(k) {
             Some(at) => *at = slot,

@@ -432,7 +432,6 @@ impl Job {
                 lane.frames[i] = Framed::Own(frame);
             }
         }
-        // One slot after the other: there may be no more of them than one batch has.
         let left: Vec<(usize, bool)> = (0..lane.count)
             .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })
             .collect();
@@ -442,8 +441,12 @@ impl Job {
         let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
         let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
         let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
-        for (n, &(i, _)) in left.iter().enumerate() {
-            self.gather(&mut lane.stream, lane.first + i, &[input + (n * step) as u64], Gathered::Copied)?;
+        let slots: Vec<u64> = (0..left.len()).map(|n| input + (n * step) as u64).collect();
+        let mut from = 0;
+        for following in left.chunk_by(|a, b| a.0 + 1 == b.0) {
+            let slots = &slots[from..from + following.len()];
+            self.gather(&mut lane.stream, lane.first + following[0].0, slots, Gathered::Copied)?;
+            from += following.len();
         }
         let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
