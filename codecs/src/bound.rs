@@ -151,6 +151,7 @@ mod tests {
         assert_eq!(range(&[0.0f32, 279.0, 281.0, 0.0], None), Some((279.0, 281.0)), "padding");
         assert_eq!(range(&[0.0f32, 279.0, 281.0], Some(1)), Some((0.0, 281.0)), "a zero that is no padding");
         assert_eq!(range(&[-0.0f64, 5.0], None), Some((0.0, 5.0)), "the sign tells it from padding");
+        assert_eq!(range(&[-0.0f64, 5.0], None).map(|(min, _)| min.to_bits()), Some(0), "zeros are alike");
         assert_eq!(range(&[0.0f64; 3], None), None);
         assert_eq!(range(&[f64::NAN], None), None);
         assert_eq!(range::<f32>(&[], None), None);

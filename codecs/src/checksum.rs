@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn threads_add_up_long_frames_alike() {
+        let bytes: Vec<u8> = (0..13 << 20).map(|i: u32| (i.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
+        for len in [9 << 20, (13 << 20) - 3] {
+            assert_eq!([1, 3].map(|threads| frame(&bytes[..len], threads)), [part(&bytes[..len], 0); 2], "{len}");
+        }
+    }
+
+    #[test]
     fn every_single_byte_change_changes_the_sum() {
         let bytes: Vec<u8> = (0..203u8).map(|i| i.wrapping_mul(31)).collect();
         let whole = sum(&bytes, 0);

@@ -279,6 +279,7 @@ mod tests {
         says(&|w| w[6] = 1, "reserved");
         says(&|w| w[3] &= !(1 << 8), "reserved"); // a fill value that is not flagged
         says(&|w| w[5] |= 1 << 31, "above 0");
+        says(&|w| (w[1], w[3], _) = (w[1] + 7, w[3] + (7 << 24), w.splice(11..11, [2; 7])), "rank 9");
         says(&|w| w[11] = 0, "extents");
         says(&|w| w[11] = 1, "reserved"); // unit extents are not stored
     }
