@@ -112,7 +112,11 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     for (int far = 16; far > 0; far /= 2) largest = fmax(largest, warp::from(largest, lane ^ far));
     const double bits = __ddiv_rn(bound, spacing(largest)), whole_bits = __dmul_rn(floor(bits), spacing(largest));
     const bool fine = __dmul_rn(largest, 257.0) > __dmul_rn(whole_bits, 0x1p30);
-    const double rounded = bits >= 2.0 && bits < 32768.0 && !fine ? whole_bits : bound;
+    // Decimals of half whose step the bound is come back bit for bit as it is.
+    const double own = __dmul_rn(2.0, bound);
+    const double quanta = __dsub_rn(__dadd_rn(__dmul_rn((double)x, __ddiv_rn(1.0, own)), ROUND), ROUND);
+    const bool told = __all_sync(warp::ALL, !counts || T::round(__dmul_rn(quanta, own)) == x);
+    const double rounded = bits >= 2.0 && bits < 32768.0 && !fine && !told ? whole_bits : bound;
     const u32 fit = __ballot_sync(warp::ALL, fits);
     u32 below = 0;
 #pragma unroll

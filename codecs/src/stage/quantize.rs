@@ -96,12 +96,17 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
         found[many] = x;
         many += 1;
     }
-    let largest = (0..PLACES).flat_map(|k| [even(k), other(k)]).filter(counts).map(size).fold(0.0, f64::max);
+    let all = || (0..PLACES).flat_map(|k| [even(k), other(k)]).filter(counts);
+    let largest = all().map(size).fold(0.0, f64::max);
     let bits = bound / spacing(largest);
     let rounded = bits.floor() * spacing(largest);
     // Under it, interpolation's steps would be too fine for values so large.
     let fine = largest * f64::from((1 << LORENZO_FINE_BITS) + 1) > 2.0 * rounded * f64::from(LORENZO_POINT_LIMIT);
-    let none = (NO_BASE, if ROUNDED.contains(&bits) && !fine { rounded } else { bound });
+    // Decimals of half whose step the bound is come back bit for bit as it is.
+    let step = 2.0 * bound;
+    let told = |x: S| S::from_f64(((x.to_f64() * (1.0 / step) + ROUND) - ROUND) * step) == x;
+    let is_rounded = ROUNDED.contains(&bits) && !fine && !all().all(told);
+    let none = (NO_BASE, if is_rounded { rounded } else { bound });
     let found = &mut found[..many];
     found.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
     let Some(&x) = found.get(many.saturating_sub(1) / 2) else { return none };
@@ -359,7 +364,7 @@ mod tests {
     #[test]
     fn bounds_are_rounded_where_a_bit_of_the_values_is_no_small_part_of_them() {
         let bit = 2f64.powi(-15); // of 241 to 481, times 17/16
-        let around = |x: f32| -> Vec<f32> { (0..100).map(|i| x + 0.1 * i as f32).collect() };
+        let around = |x: f32| -> Vec<f32> { (0..100).map(|i| x + 0.0987 * i as f32).collect() };
         let used = |x: f32, bits: f64| base_of(&around(x), None, bits * bit);
         for bits in [5.7, 327.68, 32_767.9] {
             assert_eq!(used(280.0, bits), (NO_BASE, bits.floor() * bit), "{bits}");
@@ -369,6 +374,10 @@ mod tests {
             assert!(base != NO_BASE || used == bits * bit, "{x} {bits}: {base} {used}");
         }
         assert_eq!(used(280.0, 32_768.5).1, 32_768.5 * bit);
+        // Multiples of twice the bound come back bit for bit as it is.
+        let hundredths: Vec<f32> = (0..100).map(|i| (28_000 + 7 * i) as f32 / 100.0).collect();
+        assert_eq!(base_of(&hundredths, None, 0.005), (NO_BASE, 0.005));
+        assert!(base_of(&hundredths, None, 0.004).1 < 0.004);
         // A value or a place without one does not count.
         let mut some = around(280.0);
         some[..80].fill(f32::NAN);
