@@ -52,9 +52,10 @@ const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME_BYTES: u64 = 100;
 /// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
-/// bound leaves: coding them exactly never saves more. Nor where less than this part of the chunk is left, a frame of
-/// one value: a dictionary's is no shorter.
+/// bound leaves: coding them exactly never saves more.
 const NEAR_LOSSLESS: u128 = 2;
+/// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
+/// shorter, of others it would save next to nothing of the file.
 const SHORT: u128 = 512;
 
 /// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
