@@ -18,7 +18,7 @@
 //!              than there is: if what was taken is 1.02 times as long as lorenzo makes the multiples, or 1.12 times as
 //!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. Only the CPU can. A
 //!              dictionary is tried on the larger sample alone, for it grows with the numbers that were not seen, and
-//!              where an estimate by some 512 numbers is no longer than what was taken
+//!              where what was taken is 1.1 times as long as an estimate by some 512 to 2048 numbers
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -29,6 +29,7 @@ use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::planes::Value;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
+use super::scaled::Found;
 use super::{exact, scaled};
 use crate::bound::Used;
 use crate::error::Result;
@@ -61,6 +62,9 @@ const SHORT: u128 = 512;
 /// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
 const UNIT_GAIN: u128 = 102;
 const DICTIONARY_GAIN: u128 = 112;
+/// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried. What it
+/// takes is 1.2 to 2 times the estimate.
+const FEW_GAIN: u128 = 110;
 
 /// What is asked where numbers are shorter without loss.
 pub const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
@@ -119,50 +123,65 @@ fn gain(sample: &Sample) -> u128 {
     if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN }
 }
 
-/// What a sample shows of coding a chunk without loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a look at some numbers says of coding a chunk without loss.
 pub enum Exact {
     /// It is no shorter.
     Longer,
-    /// Few of the numbers differ: a larger sample says whether it is.
+    /// Few of the numbers differ: a larger sample says more.
     Perhaps,
-    /// It is shorter.
-    Shorter,
+    /// It may be shorter.
+    Try(Trial),
 }
 
-/// Whether a chunk is shorter without loss than by the candidate that was taken, because its numbers are multiples of a
-/// unit of two bounds or more, or few: by the lossless candidate's sample, whose values these are.
-pub fn is_shorter_exactly(
-    chunk: &Chunk<'_>,
+/// Whether a chunk may be shorter without loss than by the candidate that was taken, because its numbers are multiples
+/// of a unit of two bounds or more, or few: by `numbers`, [`runs`](scaled::runs) of the lossless candidate's sample.
+pub fn look_exactly(
+    params: &Params,
+    numbers: &[u8],
     raw_len: usize,
     used: Used,
     sample: &Sample,
     taken: &Taken,
-) -> Result<Exact> {
-    let params = Params { request: BY_CHOICE, ..*chunk.params };
-    let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE).filter(|_| exact::is_open(&params, raw_len)) else {
-        return Ok(Exact::Longer);
-    };
-    let chunk = Chunk { params: &stacked, ..*chunk };
-    let values = raw_len / usize::from(params.dtype.size);
-    let found = scaled::find(&stacked, chunk.raw);
+) -> Exact {
+    if !exact::is_open(&Params { request: BY_CHOICE, ..*params }, raw_len) {
+        return Exact::Longer;
+    }
+    let found = scaled::find(params, numbers);
     let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
-    let is_few = u128::from(found.few.len(values as u64, params.dtype.size.into())) <= taken.len;
-    let (len, gain) = match found.multiples.filter(is_wide) {
-        Some(scale) => {
-            let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
-            let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
-            (coded.then_some(frame.len() as u64), UNIT_GAIN)
-        }
-        None if is_few && sample.is_all => (exact::len_by_dictionary(&chunk, &found, values as u64)?, DICTIONARY_GAIN),
-        None => (None, DICTIONARY_GAIN),
-    };
-    let whole = len.map(|len| whole(sample, LORENZO, len, values, raw_len));
-    Ok(match whole.is_some_and(|whole| gain * whole <= 100 * taken.len) {
-        true => Exact::Shorter,
-        false if is_few && !sample.is_all => Exact::Perhaps,
-        false => Exact::Longer,
-    })
+    let unit = found.multiples.filter(is_wide);
+    let size = usize::from(params.dtype.size);
+    let most = u64::try_from(100 * taken.len / FEW_GAIN).unwrap_or(u64::MAX);
+    match unit.is_none() && !found.is_few((raw_len / size) as u64, size as u64, most) {
+        true => Exact::Longer,
+        false if unit.is_none() && !sample.is_all => Exact::Perhaps,
+        false => Exact::Try(Trial { found, unit }),
+    }
+}
+
+/// How a chunk may be shorter without loss.
+pub struct Trial {
+    found: Found,
+    /// `None`: by a dictionary.
+    unit: Option<Scale>,
+}
+
+impl Trial {
+    /// Whether it is, by that sample, which `chunk` has.
+    pub fn is_shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<bool> {
+        let params = Params { request: BY_CHOICE, ..*chunk.params };
+        let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE) else { return Ok(false) };
+        let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(params.dtype.size));
+        let (len, gain) = match self.unit {
+            Some(scale) => {
+                let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
+                let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
+                (coded.then_some(frame.len() as u64), UNIT_GAIN)
+            }
+            None => (exact::len_by_dictionary(&chunk, &self.found, values as u64)?, DICTIONARY_GAIN),
+        };
+        let whole = len.map(|len| whole(sample, LORENZO, len, values, raw_len));
+        Ok(whole.is_some_and(|whole| gain * whole <= 100 * taken.len))
+    }
 }
 
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
@@ -178,16 +197,19 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_ope
         let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
         let raw_len = chunk.raw.len();
         if let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) {
-            let exactly = match is_open && taken.is_near_lossless {
-                true => {
-                    let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
-                    is_shorter_exactly(&Chunk { raw: &seen, ..*chunk }, raw_len, used, &sample, &taken)?
+            let chosen = Ok((requests[taken.candidate], used));
+            if !is_open || !taken.is_near_lossless {
+                return chosen;
+            }
+            let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
+            let chunk = Chunk { raw: &seen, ..*chunk };
+            let numbers = scaled::looked_at(&seen, S::SIZE);
+            match look_exactly(chunk.params, &numbers, raw_len, used, &sample, &taken) {
+                Exact::Longer => return chosen,
+                Exact::Try(trial) if trial.is_shorter(&chunk, raw_len, &sample, &taken)? => {
+                    return Ok((BY_CHOICE, used));
                 }
-                false => Exact::Longer,
-            };
-            match exactly {
-                Exact::Longer => return Ok((requests[taken.candidate], used)),
-                Exact::Shorter => return Ok((BY_CHOICE, used)),
+                Exact::Try(_) => return chosen,
                 Exact::Perhaps => {}
             }
         }

@@ -10,9 +10,9 @@
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; bits of floats, where second differences of them are shorter than first
-//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, where one in
-//!                       16 of a sample occurred before, and where an estimate says that it is shorter than by a unit.
-//!                       How many numbers the chunk has is estimated by those that a sample has once
+//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, by lorenzo,
+//!                       where one in 16 of a sample occurred before, and where an estimate says that it is shorter
+//!                       than by a unit. How many numbers the chunk has is estimated by those that a sample has once
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
 //!              Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
@@ -157,7 +157,7 @@ struct Try<'a> {
 impl Try<'_> {
     fn choose(&self) -> Result<Kept> {
         let is_float = self.params.dtype.class == Class::Float;
-        let found = scaled::find(self.params, self.runs);
+        let found = scaled::find(self.params, &scaled::looked_at(self.runs, self.params.dtype.size.into()));
         let ordered = found.ordered;
         // What is frequent in floats has a code of its own: only others are for bytes.
         let ends_at = ordered.unit.trailing_zeros();
@@ -197,14 +197,13 @@ impl Try<'_> {
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
         let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
-        let is_few = 800 * found.few.len(self.tiles.len() as u64 / size, size) <= best.0;
-        if for_dictionary && (is_few || !is_by_unit) {
+        let is_few = || found.is_few(self.tiles.len() as u64 / size, size, best.0 / 800);
+        if for_dictionary && (!is_by_unit || is_few()) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
             let weight = if best.1 == Kept::Bytes { FAR } else { DICTIONARY };
             let sample = self.chunk(self.stacked, self.tiles);
-            for (inner, len) in scaled::dictionary_lens(&sample, dictionary, n)? {
-                better(way(dictionary, 0, inner), len.saturating_mul(weight), &mut best);
-            }
+            let len = scaled::dictionary_len(&sample, dictionary, n)?.unwrap_or(u64::MAX);
+            better(way(dictionary, 0, Inner::Lorenzo), len.saturating_mul(weight), &mut best);
         }
         if is_smooth {
             // planes and lorenzo take differences of these again. Where planes loses a sixteenth, lorenzo does too.
@@ -367,8 +366,7 @@ pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Re
     if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < REPEATED_FLOATS {
         return Ok(None);
     }
-    let lens = scaled::dictionary_lens(sample, Scale { special, ..Scale::DICTIONARY }, n)?;
-    Ok(lens.into_iter().map(|(_, len)| len).min())
+    scaled::dictionary_len(sample, Scale { special, ..Scale::DICTIONARY }, n)
 }
 
 /// Chooses how a chunk is coded without loss.

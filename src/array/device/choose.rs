@@ -8,7 +8,8 @@
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
 //! rule     the same again, with a larger sample, for chunks whose sample did not decide
-//! units    of those that are nearly as short without loss, the sample comes to the host, which looks for a unit
+//! exactly  of those that may be as short without loss, some numbers of the sample come to the host; where these are
+//!          multiples of a unit, or few, all of the sample does, and the host codes it
 //! ```
 //!
 //! All candidates write their frames to the same place: nobody reads them.
@@ -21,11 +22,12 @@ use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use codecs::bound::{self, Used};
 use codecs::codec;
-use codecs::codec::auto::{BY_CHOICE, Exact, Taken, is_shorter_exactly, requests, take};
+use codecs::codec::auto::{BY_CHOICE, Exact, Taken, Trial, look_exactly, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
 use codecs::codec::order::Boxes;
 use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack};
+use codecs::codec::scaled;
 use codecs::error::Result;
 use codecs::params::Params;
 use codecs::{memory, parallel};
@@ -92,13 +94,7 @@ impl Open<'_> {
                     near.push((i, taken));
                 }
             }
-            for (i, exact) in self.exactly(stream, &sample, &near, &used, threads)? {
-                match exact {
-                    Exact::Longer => {}
-                    Exact::Perhaps => chosen[i] = None,
-                    Exact::Shorter => chosen[i] = Some((Params { request: BY_CHOICE, ..*self.params }, None)),
-                }
-            }
+            self.choose_exactly(stream, &sample, &near, &used, threads, &mut chosen)?;
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
         }
@@ -114,47 +110,91 @@ impl Open<'_> {
             Ok(look) => look,
             Err(kept) => return Ok(vec![chosen(kept); many]),
         };
-        let seen = self.seen(stream, &look.stacks(), look.runs(), self.inputs)?;
-        let len = seen.len() / many;
+        let len = self.seen_len(&look.stacks(), look.runs());
+        let output = stream.reserve(Buffer::Output, many * len)?;
+        self.start_seen(stream, &look.stacks(), look.runs(), self.inputs, output)?;
+        let mut seen = memory::zeros::<u8>(many * len)?;
+        stream.download(Buffer::Output, vec![(0, &mut seen[..])], 1)?;
         parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
-    /// Of each of these chunks, of which these candidates were taken, whether it is shorter without loss.
-    fn exactly(
+    /// Of these chunks, of which these candidates were taken, leaves those to the CPU that are shorter without loss,
+    /// and forgets what was chosen for those of which a larger sample says more.
+    fn choose_exactly(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
         near: &[(usize, Taken)],
         used: &[Used],
         threads: usize,
-    ) -> Result<Vec<(usize, Exact)>> {
+        chosen: &mut [Option<Chosen>],
+    ) -> Result<()> {
         if near.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
+        let (many, size) = (near.len(), usize::from(self.params.dtype.size));
         let inputs: Vec<u64> = near.iter().map(|&(i, _)| self.inputs[i]).collect();
         let stacks: Vec<&Stack> = sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect();
-        let seen = self.seen(stream, &stacks, (0, &[]), &inputs)?;
-        let len = seen.len() / near.len();
-        parallel::try_map(near.len(), threads, |n| {
-            let ((i, taken), raw) = (&near[n], &seen[n * len..][..len]);
+        let len = self.seen_len(&stacks, (0, &[]));
+        let (runs, apart, run) = scaled::runs(len, size);
+        if runs == 0 {
+            return Ok(());
+        }
+        let output = stream.reserve(Buffer::Output, many * (len + runs * run))?;
+        self.start_seen(stream, &stacks, (0, &[]), &inputs, output)?;
+        // Most chunks are settled by these runs.
+        let mut copies = Copies::default();
+        let from = Side { at: output, steps: &[len, apart, size].map(|n| n as isize) };
+        let to = Side { at: output + (many * len) as u64, steps: &[runs * run, run, size].map(|n| n as isize) };
+        copies.add(from, to, &[many, runs, run / size].map(|n| n as u64), size)?;
+        // SAFETY: the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(self.device, stream)?;
+        }
+        let mut numbers = memory::zeros::<u8>(many * runs * run)?;
+        stream.download(Buffer::Output, vec![(many * len, &mut numbers[..])], 1)?;
+        let mut tried: Vec<(usize, Trial)> = Vec::new();
+        for (n, ((i, taken), numbers)) in near.iter().zip(numbers.chunks(runs * run)).enumerate() {
+            match look_exactly(self.params, numbers, self.raw_len, used[*i], sample, taken) {
+                Exact::Longer => {}
+                Exact::Perhaps => chosen[*i] = None,
+                Exact::Try(trial) => tried.push((n, trial)),
+            }
+        }
+        let mut seen = memory::zeros::<u8>(tried.len() * len)?;
+        let wanted = tried.iter().zip(seen.chunks_mut(len)).map(|((n, _), raw)| (n * len, raw)).collect();
+        stream.download(Buffer::Output, wanted, 1)?;
+        // Coding takes a hundred times as long as looking.
+        let shorter = parallel::try_map(tried.len(), threads, |k| {
+            let ((n, trial), raw) = (&tried[k], &seen[k * len..][..len]);
             let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
-            Ok((*i, is_shorter_exactly(&chunk, self.raw_len, used[*i], sample, taken)?))
-        })
+            trial.is_shorter(&chunk, self.raw_len, sample, &near[*n].1)
+        })?;
+        for ((n, _), _) in tried.iter().zip(shorter).filter(|(_, shorter)| *shorter) {
+            chosen[near[*n].0] = Some((Params { request: BY_CHOICE, ..*self.params }, None));
+        }
+        Ok(())
     }
 
-    /// The values of these stacks of dense chunks at these addresses, then those of these runs, of one chunk behind the
-    /// other. No stacks: all of them.
-    fn seen(
+    /// Bytes of these stacks of a chunk, and of these runs. No stacks: all of it.
+    fn seen_len(&self, stacks: &[&Stack], (run, starts): (usize, &[usize])) -> usize {
+        let values = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
+        if stacks.is_empty() { self.raw_len } else { values * usize::from(self.params.dtype.size) }
+    }
+
+    /// Starts gathering the values of these stacks of dense chunks at these addresses, then those of these runs, of one
+    /// chunk behind the other.
+    fn start_seen(
         &self,
         stream: &mut OwnStream,
         stacks: &[&Stack],
         (run, starts): (usize, &[usize]),
         inputs: &[u64],
-    ) -> Result<Vec<u8>> {
-        let (many, size) = (inputs.len(), usize::from(self.params.dtype.size));
-        let runs_at = stacks.iter().map(|stack| stack.len() * size).sum::<usize>();
-        let len = if stacks.is_empty() { self.raw_len } else { runs_at + starts.len() * run * size };
-        let output = stream.reserve(Buffer::Output, many * len)?;
+        output: u64,
+    ) -> Result<()> {
+        let size = usize::from(self.params.dtype.size);
+        let len = self.seen_len(stacks, (run, starts));
         let mut copies = Copies::default();
         let one = [size as isize];
         let mut at = 0;
@@ -170,7 +210,7 @@ impl Open<'_> {
             }
             for (k, start) in starts.iter().enumerate() {
                 let from = Side { at: input + (start * size) as u64, steps: &one };
-                let to = Side { at: to + (runs_at + k * run * size) as u64, steps: &one };
+                let to = Side { at: to + (at + k * run * size) as u64, steps: &one };
                 copies.add(from, to, &[run as u64], size)?;
             }
         }
@@ -179,9 +219,7 @@ impl Open<'_> {
         unsafe {
             copies.start(self.device, stream)?;
         }
-        let mut seen = memory::zeros(many * len)?;
-        stream.download(Buffer::Output, vec![(0, &mut seen[..])], 1)?;
-        Ok(seen)
+        Ok(())
     }
 
     /// The bound used on each chunk.

@@ -177,19 +177,16 @@ pub(super) fn log(n: u64) -> u64 {
     u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
 }
 
-/// Bytes that this sample of a chunk of `n` numbers takes by a dictionary, its codes by planes or by lorenzo: they, and
-/// its share of the dictionary.
+/// Bytes that this sample of a chunk of `n` numbers takes by a dictionary, its codes by lorenzo: they, and its share of
+/// the dictionary.
 ///
 /// How many numbers of the chunk differ is guessed by the guaranteed-error estimator (Charikar, Chaudhuri, Motwani,
 /// Narasayya, PODS 2000, §5): what a sample of m has once stands for the root of n / m. Their codes are as much wider.
-pub(crate) fn dictionary_lens(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
-    fn typed<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Vec<(Inner, u64)>> {
-        let mut lens = Vec::new();
-        let way = |inner| Way { scale, order: 0, inner };
+pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Option<u64>> {
+    fn typed<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Option<u64>> {
+        let way = Way { scale, order: 0, inner: Inner::Lorenzo };
         let values = sample.values::<W>()?;
-        let Some(Coded { codes, dictionary, .. }) = code(&values, sample, &way(Inner::Planes))? else {
-            return Ok(lens);
-        };
+        let Some(Coded { mut codes, dictionary, .. }) = code(&values, sample, &way)? else { return Ok(None) };
         let places = || codes.iter().filter(|c| **c != W::MIN).map(|c| c.wide() as usize);
         let mut counts = memory::zeros::<u32>(places().max().map_or(0, |last| last + 1))?;
         places().for_each(|place| counts[place] += 1);
@@ -201,14 +198,9 @@ pub(crate) fn dictionary_lens(sample: &Chunk<'_>, scale: Scale, n: u64) -> Resul
         let all = seen - once + once * root / 256;
         let wider = once * (log(all) - log(seen)) / (256 * 8);
         let share = u128::from(m) * u128::from(all) * dictionary.len() as u128 / (u128::from(n) * u128::from(seen));
-        for inner in [Inner::Planes, Inner::Lorenzo] {
-            let mut frame = Vec::new();
-            if encode_codes(&mut memory::collect(codes.len(), codes.iter().copied())?, sample, &way(inner), &mut frame)?
-            {
-                lens.push((inner, frame.len() as u64 + wider + share as u64));
-            }
-        }
-        Ok(lens)
+        let mut frame = Vec::new();
+        let coded = encode_codes(&mut codes, sample, &way, &mut frame)?;
+        Ok(coded.then(|| frame.len() as u64 + wider + share as u64))
     }
     if sample.params.dtype.size == 4 { typed::<i32>(sample, scale, n) } else { typed::<i64>(sample, scale, n) }
 }

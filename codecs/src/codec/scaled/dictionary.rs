@@ -60,15 +60,16 @@ pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W
             false => W::cut(seen.place(ordered(*x))?.into()),
         };
     }
-    let found = seen.found;
-    let mut order = memory::collect(found.len(), found.into_iter().zip(0u32..))?;
-    order.sort_unstable();
-    let mut place = memory::zeros::<u32>(order.len())?;
-    order.iter().enumerate().for_each(|(k, &(_, old))| place[old as usize] = k as u32);
+    let mut numbers = memory::collect(seen.found.len(), seen.found.iter().copied())?;
+    numbers.sort_unstable();
+    let mut place = memory::zeros::<u32>(numbers.len())?;
+    for (k, q) in numbers.iter().enumerate() {
+        place[seen.slots[seen.slot(*q)] as usize - 1] = k as u32;
+    }
     for code in codes.iter_mut().filter(|code| **code != W::MIN) {
         *code = W::cut(place[code.wide() as usize].into());
     }
-    memory::collect(order.len(), order.iter().map(|&(q, _)| q))
+    Ok(numbers)
 }
 
 /// The numbers at these places of the dictionary, and the special one for the lowest code.

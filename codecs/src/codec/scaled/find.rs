@@ -44,20 +44,30 @@ pub(crate) struct Found {
     pub(crate) is_full: bool,
     /// How the bits of floats are taken as whole numbers.
     pub(crate) ordered: Scale,
-    /// What a dictionary of the numbers would take.
-    pub(crate) few: Few,
+    /// The numbers that were looked at, in their order, as whole ones.
+    numbers: Vec<i64>,
 }
 
-/// Looks at some runs of a sample.
-pub(crate) fn find(params: &Params, sample: &[u8]) -> Found {
-    let values = |size: usize| {
-        let runs = (sample.len() / size / RUN_VALUES / SAMPLED_PART).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
-        let apart = (sample.len() / runs / size).max(RUN_VALUES) * size;
-        sample.chunks(apart).flat_map(move |part| part.chunks_exact(size).take(RUN_VALUES))
-    };
+/// Runs of a sample of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each.
+pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
+    let runs = (len / size / RUN_VALUES / SAMPLED_PART).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
+    let apart = (len / runs / size).max(RUN_VALUES) * size;
+    (len / apart, apart, RUN_VALUES * size)
+}
+
+/// The runs of a sample of numbers of `size` bytes that are looked at, one behind the other.
+pub(crate) fn looked_at(sample: &[u8], size: usize) -> Vec<u8> {
+    let (count, apart, run) = runs(sample.len(), size);
+    let mut numbers = Vec::with_capacity(count * run);
+    sample.chunks_exact(apart).for_each(|part| numbers.extend_from_slice(&part[..run]));
+    numbers
+}
+
+/// Looks at these numbers, runs of a sample.
+pub(crate) fn find(params: &Params, numbers: &[u8]) -> Found {
     match params.dtype.size {
-        4 => among(params, values(4).map(|b| bits_of(params, b) as u32 as i32).collect()),
-        _ => among(params, values(8).map(|b| bits_of(params, b) as i64).collect()),
+        4 => among(params, numbers.chunks_exact(4).map(|b| bits_of(params, b) as u32 as i32).collect()),
+        _ => among(params, numbers.chunks_exact(8).map(|b| bits_of(params, b) as i64).collect()),
     }
 }
 
@@ -102,30 +112,25 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let zeros = values.iter().filter(|x| x.bits() == 0).count();
     let own = special.or((zeros > values.len() / VALUES_PER_ZERO).then_some(0));
     // Floats of few digits have zeros for the last bits.
-    let mut whole = values.iter().filter(|x| Some(x.bits()) != own).map(|x| ordered(*x).wide());
+    let numbers: Vec<i64> = values.iter().map(|x| ordered(*x).wide()).collect();
+    let mut whole = values.iter().zip(&numbers).filter(|(x, _)| Some(x.bits()) != own).map(|(_, q)| *q);
     let first = whole.next().unwrap_or(0);
     let differ = whole.fold(0, |all, q| all | (q ^ first));
     let unit = (differ & differ.wrapping_neg()).max(1);
     let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
-    let few = Few::of(&values, own);
     let found = multiples(params, values, special);
     let is_full = found.is_some_and(|(_, is_full)| is_full);
-    Found { multiples: found.map(|(scale, _)| scale), is_full, ordered, few }
+    Found { multiples: found.map(|(scale, _)| scale), is_full, ordered, numbers }
 }
 
-/// An estimate of what a dictionary takes, by numbers of which neighbours lie side by side.
-pub(crate) struct Few {
-    /// How many numbers the chunk has, by those that these have once and twice (Chao 1984, Scand. J. Statist. 11).
-    numbers: u64,
-    /// 256ths of the bits of a place: the logarithms of the steps from each number to the next, in places.
-    bits: u64,
-}
-
-impl Few {
-    /// `special` has a code of its own.
-    fn of<W: Word>(values: &[W], special: Option<u64>) -> Few {
-        let mut sorted: Vec<i64> =
-            values.iter().filter(|x| Some(x.bits()) != special).map(|x| ordered(*x).wide()).collect();
+impl Found {
+    /// Whether a dictionary of the numbers may take at most that many bytes of a chunk of `values` numbers of `size`
+    /// bytes.
+    ///
+    /// How many numbers the chunk has is estimated by those that these have once and twice (Chao 1984, Scand. J.
+    /// Statist. 11). The bits of a number's place in the dictionary are the logarithm of the step from the place before.
+    pub(crate) fn is_few(&self, values: u64, size: u64, most: u64) -> bool {
+        let mut sorted = self.numbers.clone();
         sorted.sort_unstable();
         let (mut once, mut twice) = (0u64, 0u64);
         for same in sorted.chunk_by(|a, b| a == b) {
@@ -135,19 +140,18 @@ impl Few {
         sorted.dedup();
         let seen = sorted.len().max(1) as u64;
         let numbers = seen + once * once.saturating_sub(1) / (2 * (twice + 1));
-        let place = |x: &W| sorted.partition_point(|y| *y < ordered(*x).wide());
+        let dictionary = numbers.min(values) * size / 2;
+        if dictionary > most {
+            return false;
+        }
         let (mut bits, mut before) = (0, 0);
-        for place in values.iter().map(place) {
+        for number in &self.numbers {
+            let place = sorted.partition_point(|other| other < number);
             let step = place.abs_diff(before) as u64;
             bits += if step > 0 { super::cpu::log((2 * step * numbers / seen).max(1)) } else { 0 };
             before = place;
         }
-        Few { numbers, bits: bits / values.len().max(1) as u64 }
-    }
-
-    /// Bytes that a chunk of `values` numbers of `size` bytes takes.
-    pub(crate) fn len(&self, values: u64, size: u64) -> u64 {
-        self.bits * values / (8 * 256) + self.numbers.min(values) * size / 2
+        dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most
     }
 }
 
@@ -234,9 +238,30 @@ fn decimal<W: Word>(values: &[W]) -> Option<Scale> {
 
 /// Products, or quotients, by a common divisor of the differences.
 fn product<W: Word>(values: &[W]) -> Option<Scale> {
+    // What has no divisor mostly shows it by a few of its numbers.
+    let few = sorted(&values[..values.len().min(RUN_VALUES)]);
+    if few.len() > 2 && divisor::<W>(&few).is_none() {
+        return None;
+    }
+    let numbers = sorted(values);
+    let (divisor, error) = divisor::<W>(&numbers)?;
+    candidates::<W>(divisor, error, &numbers)
+        .into_iter()
+        .filter_map(|scale| Some((misses(&scale, values)?, scale)))
+        .min_by_key(|(misses, _)| *misses)
+        .map(|(_, scale)| scale)
+}
+
+/// The numbers that differ, in order.
+fn sorted<W: Word>(values: &[W]) -> Vec<f64> {
     let mut numbers: Vec<f64> = values.iter().map(|x| x.float()).collect();
     numbers.sort_unstable_by(f64::total_cmp);
     numbers.dedup();
+    numbers
+}
+
+/// A common divisor of the differences of these, and its error.
+fn divisor<W: Word>(numbers: &[f64]) -> Option<(f64, f64)> {
     let [low, .., high] = numbers[..] else { return None };
     // Rounding moves a difference by one unit in the last place of the largest number; what is computed here, again.
     let blur = 3.0 * low.abs().max(high.abs()) * if W::SIZE == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
@@ -266,14 +291,7 @@ fn product<W: Word>(values: &[W]) -> Option<Scale> {
     let range = high - low;
     let times = (range / divisor).round();
     (divisor, error) = (range / times, blur / times);
-    if divisor < 3.0 * blur || times > most::<W>() {
-        return None;
-    }
-    candidates::<W>(divisor, error, &numbers)
-        .into_iter()
-        .filter_map(|scale| Some((misses(&scale, values)?, scale)))
-        .min_by_key(|(misses, _)| *misses)
-        .map(|(_, scale)| scale)
+    (divisor >= 3.0 * blur && times <= most::<W>()).then_some((divisor, error))
 }
 
 /// The decimal of fewest digits within `error` of `x`.

@@ -12,8 +12,9 @@ mod tests;
 use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
-pub(super) use cpu::{bits, dictionary_lens, encode, len};
-pub(super) use find::{Found, bits_of, find, is_smooth};
+pub(super) use cpu::{bits, dictionary_len, encode, len};
+pub use find::runs;
+pub(super) use find::{Found, bits_of, find, is_smooth, looked_at};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
 pub(crate) static CODEC: Codec =
