@@ -58,9 +58,18 @@ impl Cpu {
     /// What each job's request and order leave open, settled; as it is where there is no memory for that.
     #[doc(hidden)]
     pub fn settle(&self, jobs: &[EncodeJob<'_>]) -> Vec<Settled> {
+        self.settle_others(jobs, &[])
+    }
+
+    /// The same where it is known of some jobs how they are coded without loss, in their own order.
+    #[doc(hidden)]
+    pub fn settle_others(&self, jobs: &[EncodeJob<'_>], known: &[Option<Kept>]) -> Vec<Settled> {
         let threads = self.threads_for(jobs.iter().map(|job| job.raw.len()).sum());
         let inner = threads.div_ceil(jobs.len().max(1));
         parallel::map(jobs.len(), threads, |i| {
+            if let Some(kept) = known.get(i).copied().flatten() {
+                return Settled { kept: Some(kept), ..Settled::unsettled(&jobs[i]) };
+            }
             let settle = || with_fewer(inner, |threads| Settled::new(&jobs[i], threads));
             let settled = catch_unwind(AssertUnwindSafe(settle)).ok().and_then(Result::ok);
             settled.unwrap_or_else(|| Settled::unsettled(&jobs[i]))

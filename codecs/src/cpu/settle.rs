@@ -20,7 +20,7 @@ pub struct Settled {
     /// How the chunk is coded without loss, if choosing its codec chose that.
     pub(super) kept: Option<Kept>,
     /// The chunk's values with two axes exchanged, where the codec is given them so.
-    swapped: Option<Vec<u8>>,
+    pub(super) swapped: Option<Vec<u8>>,
 }
 
 impl Settled {

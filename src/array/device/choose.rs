@@ -40,8 +40,14 @@ pub(super) struct Open<'a> {
     pub(super) inputs: &'a [u64],
 }
 
-/// A chunk's params with what was chosen, and the bound used where choosing took it.
-pub(super) type Chosen = (Params, Option<Used>);
+/// A chunk's params with what was chosen, the bound used where choosing took it, and how the chunk is coded without
+/// loss where choosing said that.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen {
+    pub(super) params: Params,
+    pub(super) used: Option<Used>,
+    pub(super) kept: Option<Kept>,
+}
 
 impl Open<'_> {
     /// The values by which orders are chosen, of one chunk behind the other. `None`: there is nothing to choose.
@@ -89,7 +95,8 @@ impl Open<'_> {
                 // A frame that the kernels leave to the CPU says nothing.
                 let taken = take(&sample, *lens, values, self.raw_len).filter(|_| !lens.contains(&0));
                 let Some(taken) = taken else { continue };
-                chosen[i] = Some((Params { request: requests[taken.candidate], ..*self.params }, Some(used[i])));
+                let params = Params { request: requests[taken.candidate], ..*self.params };
+                chosen[i] = Some(Chosen { params, used: Some(used[i]), kept: None });
                 if taken.is_near_lossless {
                     near.push((i, taken));
                 }
@@ -105,7 +112,7 @@ impl Open<'_> {
     /// chooses.
     pub(super) fn choose_kept(&self, stream: &mut OwnStream, threads: usize) -> Result<Vec<Option<Chosen>>> {
         let many = self.inputs.len();
-        let chosen = |kept: Kept| Some((kept.settle(*self.params), None));
+        let chosen = |kept: Kept| Some(Chosen { params: kept.settle(*self.params), used: None, kept: Some(kept) });
         let look = match codec::look(self.params, self.raw_len) {
             Ok(look) => look,
             Err(kept) => return Ok(vec![chosen(kept); many]),
@@ -172,7 +179,8 @@ impl Open<'_> {
             trial.is_shorter(&chunk, self.raw_len, sample, &near[*n].1)
         })?;
         for ((n, _), _) in tried.iter().zip(shorter).filter(|(_, shorter)| *shorter) {
-            chosen[near[*n].0] = Some((Params { request: BY_CHOICE, ..*self.params }, None));
+            let params = Params { request: BY_CHOICE, ..*self.params };
+            chosen[near[*n].0] = Some(Chosen { params, used: None, kept: None });
         }
         Ok(())
     }

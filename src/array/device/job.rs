@@ -16,14 +16,14 @@ use crate::engine::Engine;
 use crate::engine::gpu;
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::host::float_state;
-use codecs::EncodeJob;
+use crate::host::{float_state, log};
 use codecs::codec::{self, order};
 use codecs::constants::HEADER_FIXED;
 use codecs::error::{Error, Result};
 use codecs::frame::STORED_HEADER;
 use codecs::memory;
 use codecs::params::{Extents, Params};
+use codecs::{Cpu, EncodeJob};
 use kernels::abi::ARRAY_PACK_STEP;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -252,15 +252,15 @@ impl Job {
         let mut chosen = vec![None; count];
         self.choose_requests(stream, &all, inputs, &mut chosen)?;
         let mut better = orders.clone();
-        for (i, (params, _)) in chosen.iter_mut().enumerate().filter_map(|(i, chosen)| Some((i, chosen.as_mut()?))) {
-            better[i] = order(i, &Params { extents: kept, ..*params })?;
-            params.extents = better[i];
+        for (i, chosen) in chosen.iter_mut().enumerate().filter_map(|(i, chosen)| Some((i, chosen.as_mut()?))) {
+            better[i] = order(i, &Params { extents: kept, ..chosen.params })?;
+            chosen.params.extents = better[i];
         }
         self.swap(stream, first, slots, inputs, &better, &orders)?;
         if self.params.lossy(self.raw_len) {
             // Chunks that lose nothing after all.
             let is_open = |params: &Params| codec::is_kept_open(params, self.raw_len);
-            let params = |i: usize| chosen[i].as_ref().map(|c: &Chosen| c.0).filter(is_open);
+            let params = |i: usize| chosen[i].as_ref().map(|c: &Chosen| c.params).filter(is_open);
             let open: Vec<_> = (0..count).filter_map(|i| Some((i, params(i)?))).collect();
             self.choose_requests(stream, &open, inputs, &mut chosen)?;
         }
@@ -299,7 +299,7 @@ impl Job {
                 true if codec::is_kept_open(params, self.raw_len) => {
                     self.open(params, &inputs).choose_kept(stream, self.threads)?
                 }
-                true => vec![Some((*params, None)); members.len()],
+                true => vec![Some(Chosen { params: *params, used: None, kept: None }); members.len()],
                 false => self.open(params, &inputs).choose_requests(stream, self.threads)?,
             };
             members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
@@ -317,9 +317,9 @@ impl Job {
                 made[made.len() - 1].1
             }
         };
-        let mut plan_for = |&(params, used): &Chosen| {
-            let plan = plan(&params)?;
-            Some(used.map_or(plan, |used| plan.under(used)))
+        let mut plan_for = |chosen: &Chosen| {
+            let plan = plan(&chosen.params)?;
+            Some(chosen.used.map_or(plan, |used| plan.under(used)))
         };
         chosen.iter().map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
     }
@@ -450,23 +450,29 @@ impl Job {
         }
         let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
         lane.stream.download(Buffer::Input, wanted, self.threads)?;
-        let mut jobs = Vec::new();
+        let (mut jobs, mut known) = (Vec::new(), Vec::new());
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
             // Its values are here in their own order, from which the host comes to the same choice.
-            let request = lane.chosen.get(i).and_then(Option::as_ref).map_or(self.params.request, |c| c.0.request);
-            let params = Params { request, ..self.params };
+            let chosen = lane.chosen.get(i).and_then(Option::as_ref);
+            let params = Params { request: chosen.map_or(self.params.request, |c| c.params.request), ..self.params };
+            let kept = chosen.filter(|c| c.params.extents == params.extents).and_then(|c| c.kept);
             if stored {
                 let mut frame = Vec::new();
                 float_state::with_default(|| codec::store(&params, raw, self.threads, &mut frame))?;
                 lane.frames[i] = Framed::Own(frame);
             } else {
                 jobs.push((i, params, raw));
+                known.push(kept);
             }
         }
         let at: Vec<usize> = jobs.iter().map(|job| job.0).collect();
         let jobs: Vec<_> = jobs.iter().map(|(_, params, raw)| EncodeJob { params, raw }).collect();
         let mut frames = vec![Vec::new(); jobs.len()];
-        Engine::with_threads(self.threads).encode_batch(&jobs, &mut frames);
+        let cpu = Cpu::new(self.threads, 1, log::warn);
+        float_state::with_default(|| {
+            let settled = cpu.settle_others(&jobs, &known);
+            cpu.encode_settled(&settled, &jobs, vec![false; jobs.len()], &mut frames);
+        });
         for (i, frame) in at.into_iter().zip(frames) {
             if frame.is_empty() {
                 return Err(Error::NoMemory { bytes: self.raw_len as u64 });

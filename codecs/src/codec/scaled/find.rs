@@ -128,7 +128,7 @@ impl Found {
     /// bytes.
     ///
     /// How many numbers the chunk has is estimated by those that these have once and twice (Chao 1984, Scand. J.
-    /// Statist. 11). The bits of a number's place in the dictionary are the logarithm of the step from the place before.
+    /// Statist. 11). The bits of a number's place in the dictionary are the logarithm of the step from the one before.
     pub(crate) fn is_few(&self, values: u64, size: u64, most: u64) -> bool {
         let mut sorted = self.numbers.clone();
         sorted.sort_unstable();
