@@ -106,6 +106,10 @@ impl Boxes {
     pub fn choose(&self, params: &Params, sample: &[u8]) -> Result<Extents> {
         let kept = params.extents;
         let raw_len = self.extents.iter().product::<usize>() * usize::from(params.dtype.size);
+        if !is_open(params, raw_len) {
+            // The boxes are of a request that left the codec open; that which was chosen since has no tiles.
+            return Ok(kept);
+        }
         let is_lossy = params.lossy(raw_len);
         let may_be_flat = is_lossy && params.request.codec == Codec::Lorenzo;
         let Some(numbers) = numbers(params, sample, is_lossy)? else { return Ok(kept) };
@@ -378,6 +382,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn boxes_of_an_open_codec_exchange_nothing_for_szx() {
+        // Each step is the one before it, beside which all differs.
+        let dims = [6, 10, 20, 30];
+        let noise = |i: usize| ((i % 6000) as u32).wrapping_mul(0x9E37_79B9) as f32 / u32::MAX as f32;
+        let raw: Vec<u8> = (0..36_000).flat_map(|i| noise(i).to_le_bytes()).collect();
+        let of = |codec| params(codec, Bound::Absolute(1e-3), Dtype::F32, &dims.map(|n| n as u64));
+        let boxes = Boxes::new(&of(Codec::Auto), raw.len()).unwrap();
+        let chosen = |codec| boxes.choose(&of(codec), &boxes.gather(&raw, 4)).unwrap();
+        assert!(chosen(Codec::Auto).is_swapped());
+        assert_eq!(chosen(Codec::Szx), choose(&of(Codec::Szx), &raw).unwrap());
+        assert!(!chosen(Codec::Szx).is_swapped());
     }
 
     #[test]
