@@ -57,9 +57,9 @@ if [[ $parts == *checks* ]]; then
     check parity timeout 180 ./gpu_check --cases 10000 --seed 11
     check parity-salted timeout 120 ./gpu_check --salted 200000 --seed 15
     check parity-large timeout 120 ./gpu_check --cases 100 --largest 4000000 --seed 12
-    check arrays timeout 120 ./gpu_check --arrays 1000 --seed 13
+    check arrays timeout 120 ./gpu_check --arrays 6000 --seed 13
     check arrays-large timeout 120 ./gpu_check --arrays 60 --largest 3000000 --seed 14
-    check arrays-auto timeout 120 ./gpu_check --arrays 400 --codec auto --seed 16
+    check arrays-auto timeout 120 ./gpu_check --arrays 6000 --codec auto --seed 16
     check arrays-python timeout 120 python3 arrays.py . "$scratch" --only check
     check roundtrip timeout 120 python3 roundtrip.py "$scratch"
 fi
