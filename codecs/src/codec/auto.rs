@@ -62,8 +62,8 @@ const SHORT: u128 = 512;
 /// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
 const UNIT_GAIN: u128 = 102;
 const DICTIONARY_GAIN: u128 = 112;
-/// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried. What it
-/// takes is 1.2 to 2 times the estimate.
+/// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried, which
+/// mostly takes more.
 const FEW_GAIN: u128 = 110;
 
 /// What is asked where numbers are shorter without loss.
@@ -168,9 +168,8 @@ pub struct Trial {
 impl Trial {
     /// Whether it is, by that sample, which `chunk` has.
     pub fn is_shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<bool> {
-        let params = Params { request: BY_CHOICE, ..*chunk.params };
-        let Some(stacked) = sample.params(&params, LOSSLESS, BY_CHOICE) else { return Ok(false) };
-        let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(params.dtype.size));
+        let Some(stacked) = sample.params(chunk.params, LOSSLESS, BY_CHOICE) else { return Ok(false) };
+        let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(stacked.dtype.size));
         let (len, gain) = match self.unit {
             Some(scale) => {
                 let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
