@@ -10,6 +10,9 @@
 // `array_pack` puts the frames of some chunks one behind the other, at multiples of 64 bytes, so that one copy brings
 // all of them to the host. Frames longer than `limit` are left out, and so are those that are not there (length 0). A
 // CTA finds its frame's place by summing the lengths before it.
+//
+// `array_widen` makes f32 of 16-bit numbers for the codecs of f32 (FORMAT.md §5), `array_narrow` the nearest 16-bit
+// numbers of f32: eight a thread at a time, each byte read once and written once. codec/half.rs has both on the host.
 #include "prim/dependent.cuh"
 #include "prim/warp.cuh"
 
@@ -53,6 +56,43 @@ __device__ __forceinline__ void copy_box(const BoxCopy& b, u32 cta) {
     }
 }
 
+// NaN keep their bits.
+__device__ __forceinline__ u32 widened(u32 bits, bool is_bfloat16) {
+    if (is_bfloat16) return bits << 16;
+    const u32 sign = (bits & 0x8000) << 16, magnitude = bits & 0x7FFF;
+    if (magnitude < 0x0400) return sign | __float_as_uint((float)magnitude * 0x1p-24f);
+    return sign | (magnitude < 0x7C00 ? (magnitude << 13) + (112 << 23) : magnitude << 13 | 0x7F800000);
+}
+
+// To nearest, ties to even; to the largest number in place of infinity.
+__device__ __forceinline__ u32 narrowed(u32 bits, bool is_bfloat16) {
+    const u32 sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
+    if (is_bfloat16) {
+        if (magnitude >= 0x7F800000) return bits >> 16;
+        const u32 rounded = (magnitude + 0x7FFF + (magnitude >> 16 & 1)) >> 16;
+        return sign | (rounded < 0x7F7F ? rounded : 0x7F7F);
+    }
+    if (magnitude >= 0x7F800000) return sign | 0x7C00 | (magnitude >> 13 & 0x03FF);
+    // The sum with 2^23 is rounded to a whole number, which is its lower bits.
+    const float whole = __uint_as_float(magnitude) * 0x1p24f + 0x1p23f;
+    if (magnitude < 0x38800000) return sign | (__float_as_uint(whole) - __float_as_uint(0x1p23f));
+    const u32 rounded = (magnitude + 0x0FFF + (magnitude >> 13 & 1) - (112 << 23)) >> 13;
+    return sign | (rounded < 0x7BFF ? rounded : 0x7BFF);
+}
+
+// What one CTA converts of a chunk, eight numbers at a time: convert(16-bit numbers, f32). The last eight may reach
+// past the chunk, into what lies between it and the next one.
+template <class Convert>
+__device__ __forceinline__ void convert_eights(const HalfArgs& args, Convert convert) {
+    const u32 chunk = blockIdx.x / args.parts, part = blockIdx.x % args.parts;
+    uint4* halves = (uint4*)(args.halves + chunk * args.halves_step);
+    uint4* wide = (uint4*)(args.wide + chunk * args.wide_step);
+    const u64 eights = (args.values + 7) / 8;
+    for (u64 i = part * THREADS + threadIdx.x; i < eights; i += (u64)args.parts * THREADS) {
+        convert(halves[i], wide[2 * i], wide[2 * i + 1]);
+    }
+}
+
 }  // namespace
 
 extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
@@ -77,6 +117,27 @@ extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
         case 2: return copy_box<u16>(b, cta);
         default: return copy_box<u8>(b, cta);
     }
+}
+
+extern "C" __global__ __launch_bounds__(256) void array_widen(HalfArgs args) {
+    dependent::begin();
+    const bool bf = args.is_bfloat16;
+    const auto pair = [bf](u32 x) { return make_uint2(widened(x & 0xFFFF, bf), widened(x >> 16, bf)); };
+    convert_eights(args, [&](const uint4& x, uint4& low, uint4& high) {
+        const uint2 a = pair(x.x), b = pair(x.y), c = pair(x.z), d = pair(x.w);
+        low = make_uint4(a.x, a.y, b.x, b.y);
+        high = make_uint4(c.x, c.y, d.x, d.y);
+    });
+}
+
+extern "C" __global__ __launch_bounds__(256) void array_narrow(HalfArgs args) {
+    dependent::begin();
+    const bool bf = args.is_bfloat16;
+    const auto pair = [bf](u32 x, u32 y) { return narrowed(x, bf) | narrowed(y, bf) << 16; };
+    convert_eights(args, [&](uint4& x, const uint4& low, const uint4& high) {
+        const uint4 a = low, b = high;
+        x = make_uint4(pair(a.x, a.y), pair(a.z, a.w), pair(b.x, b.y), pair(b.z, b.w));
+    });
 }
 
 extern "C" __global__ __launch_bounds__(256) void array_pack(PackArgs args) {

@@ -57,6 +57,15 @@ impl Used {
     }
 }
 
+impl From<Used> for Bound {
+    fn from(used: Used) -> Bound {
+        match used {
+            Used::Absolute(b) => Bound::Absolute(b),
+            Used::PointwiseRelative(r) => Bound::PointwiseRelative(r),
+        }
+    }
+}
+
 /// Smallest and largest of the finite values whose bits are not the fill value's; `None` when there are none.
 ///
 /// Where the user defined none (`fill` is `None`), the fill value is +0: HDF5 pads chunks with it that reach beyond the

@@ -95,9 +95,15 @@ pub(crate) fn set_checksum(frame: &mut [u8], threads: usize) {
 /// Says in a sealed frame what the dataset's values are, where its codec was given them in a wider type (FORMAT.md §5).
 pub(crate) fn restate(frame: &mut [u8], mode: Mode, dtype: Dtype, raw_len: usize, threads: usize) {
     frame[10] = mode.number();
-    frame[12..16].copy_from_slice(&dtype.pack().to_le_bytes());
-    frame[16..24].copy_from_slice(&(raw_len as u64).to_le_bytes());
+    state_type(frame, dtype, raw_len);
     set_checksum(frame, threads);
+}
+
+/// The same in a header, whose mode is the dataset's.
+#[doc(hidden)]
+pub fn state_type(head: &mut [u8], dtype: Dtype, raw_len: usize) {
+    head[12..16].copy_from_slice(&dtype.pack().to_le_bytes());
+    head[16..24].copy_from_slice(&(raw_len as u64).to_le_bytes());
 }
 
 /// Bytes by which a frame may exceed its chunk (FORMAT.md §6): the header of a frame of codec `stored`.

@@ -176,7 +176,8 @@ impl Dtype {
     }
 
     /// bfloat16 in either byte order.
-    pub(crate) fn is_bfloat16(self) -> bool {
+    #[doc(hidden)]
+    pub fn is_bfloat16(self) -> bool {
         self.little() == Dtype::BFLOAT16
     }
 

@@ -265,6 +265,23 @@ shared_structs! {
         /// Nothing.
         reserved: u32,
     }
+    /// Arguments of `array_widen` and `array_narrow`.
+    HalfArgs {
+        /// Device address of the first chunk's 16-bit numbers, 16-byte aligned.
+        halves: u64,
+        /// Bytes from one chunk's to the next one's, a multiple of 16.
+        halves_step: u64,
+        /// The same of the f32.
+        wide: u64,
+        /// See `wide`.
+        wide_step: u64,
+        /// Numbers of a chunk.
+        values: u64,
+        /// CTAs of each chunk.
+        parts: u32,
+        /// 1: bfloat16, 0: binary16.
+        is_bfloat16: u32,
+    }
     /// Arguments of `array_pack`.
     PackArgs {
         /// `EncodeChunk`s, for the addresses of their frames.

@@ -7,7 +7,7 @@ use super::stream::Stream;
 #[cfg(feature = "testing")]
 use cudarc::driver::result;
 use cudarc::driver::sys;
-use kernels::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, PackArgs, STRUCTS};
+use kernels::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, HalfArgs, PackArgs, STRUCTS};
 
 /// A struct that a kernel takes by value.
 pub(crate) trait Args: Copy {}
@@ -15,6 +15,7 @@ impl Args for EncodeArgs {}
 impl Args for DecodeArgs {}
 impl Args for CopyArgs {}
 impl Args for PackArgs {}
+impl Args for HalfArgs {}
 /// What a kernel takes that is launched alone: its own struct, of such words, is no longer.
 impl Args for [u64; 16] {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whole arrays to HDF5 files and back by h5z_gpu.write and h5z_gpu.read, from and to a GPU's memory and NumPy's.
 
-    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,boxes,gpus,ranks,cpu,check]
+    arrays.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3] [--only device,numpy,choice,boxes,gpus,ranks,cpu,check]
 
 GB/s of raw data, whole calls: create or open, all chunks, close. The file lies in the page cache (give a tmpfs). Best
 of the repetitions. Beside each write of a device array stands the time of `pwrite` of the same frames in the same run,
@@ -10,6 +10,7 @@ read back by plain h5py and compared: frames of the device with those of the CPU
 """
 import ctypes
 import logging
+import math
 import multiprocessing
 import os
 import subprocess
@@ -229,6 +230,66 @@ def numpy(folder, scratch, gb, reps, codecs=("lorenzo", "szx", "planes"), peers=
         os.unlink(path)
 
 
+def written(path, a, chunks, codec, rel, array):
+    """GB/s of writing, best of two after a first, and the ratio; with an axis of steps before what has three."""
+    chunks = {1: (math.prod(chunks),), 2: (chunks[0] * chunks[1] // 16, 16 * chunks[2]), 3: chunks}.get(
+        a.ndim, (1,) * (a.ndim - 3) + chunks)
+    how = h5z_gpu.Lossy(relative=rel, codec=codec)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("d", a.shape, a.dtype, chunks=tuple(map(min, chunks, a.shape)), **how)
+
+    def run():
+        with h5py.File(path, "w") as f:
+            d = f.create_dataset("d", a.shape, a.dtype, chunks=tuple(map(min, chunks, a.shape)), **how)
+            h5z_gpu.write(d, array)
+
+    gbs = a.nbytes / 1e9 / best(2, run)
+    ratio = a.nbytes / frames(path)[1]
+    os.unlink(path)
+    return gbs, ratio
+
+
+def choice(folder, scratch, gb):
+    """What it costs to leave the codec open: beside the faster codec by name; beside the same array from NumPy."""
+    import torch
+
+    path, shares = f"{scratch}/choice.h5", []
+    print("device arrays, codec open                  1e-2      1e-3      1e-4      1e-6  GB/s, of the faster by name")
+    for name, dims in [(w[0].rsplit("/", 1)[-1], w[2]) for w in map(str.split, open(f"{folder}/fields.txt"))
+                       if w[1] == "f32"]:
+        a = np.fromfile(f"{folder}/{name}", "<f4").reshape([int(n) for n in dims.split("x")])
+        n = max(1, round(gb * 1e9 / a[0].nbytes))
+        a = a[:n] if len(a) > n else np.concatenate([a] * max(1, round(n / len(a))))
+        on = torch.from_numpy(a).cuda()
+        for size in ("4 MiB", "256 KiB"):
+            cells = []
+            for rel in (1e-2, 1e-3, 1e-4, 1e-6):
+                auto, *named = [written(path, a, CHUNKS[size], codec, rel, on)[0]
+                                for codec in ("auto", "lorenzo", "planes")]
+                cells.append((auto, auto / max(named)))
+            shares += [share for _, share in cells]
+            line(name.removesuffix(".f32"), size, *(f"{gbs:.1f} {share:.2f}" for gbs, share in cells))
+    mean = math.exp(sum(map(math.log, shares)) / len(shares))
+    print(f"  geometric mean of {len(shares)}: {mean:.3f}, least {min(shares):.3f}")
+    waves = np.add.outer(np.add.outer(np.sin(np.arange(256) / 31), np.cos(np.arange(512) / 17)),
+                         np.sin(np.arange(512) / 23))
+    random = np.random.default_rng(3)
+    noise = random.normal(size=waves.shape)
+    rough = waves + 0.01 * noise
+    land = np.add.outer(np.sin(np.arange(512) / 60), np.cos(np.arange(512) / 77)) > 0.4
+    print("codec open, 1e-3                          device     NumPy     times     ratio  GB/s")
+    for name, a in {"units of 0.01": (np.round(rough * 100) * 0.01).astype("f4"),
+                    "200 numbers": random.normal(size=200).astype("f4")[random.integers(0, 200, waves.shape)],
+                    "NaN on land": np.where(land, np.float32(np.nan), rough.astype("f4")),
+                    "1e20 on land": np.where(land, np.float32(1e20), rough.astype("f4")),
+                    "f16": rough.astype("f2"), "counts": np.floor(np.exp(waves + noise)).astype("f4"),
+                    "f64": rough}.items():
+        on = torch.from_numpy(a).cuda()
+        for size in ("4 MiB", "256 KiB"):
+            (there, ratio), (here, _) = (written(path, a, CHUNKS[size], "auto", REL, x) for x in (on, a))
+            line(name, size, there, here, there / here, ratio)
+
+
 def boxes(folder, scratch, count=40, side=64):
     """Milliseconds of reading boxes at random places, each by itself, beside plain h5py."""
     path = f"{scratch}/boxes.h5"
@@ -330,7 +391,7 @@ def check(folder, scratch):
     for library, (there, here) in libraries.items():
         for how in (h5z_gpu.Lossless(), *(h5z_gpu.Lossy(relative=1e-3, codec=c)
                                           for c in ("szx", "lorenzo", "planes", "auto"))):
-            for kind in ("f4", "f8", "i4", "i2"):
+            for kind in ("f4", "f8", "f2", "i4", "i2"):
                 a = (base * 100).astype(kind)
                 if library == "jax" and kind == "f8":
                     continue  # 64 bits are off by default
@@ -400,6 +461,8 @@ def main():
         device(folder, scratch, gb, reps)
     if "numpy" in only:
         numpy(folder, scratch, gb, reps)
+    if "choice" in only:
+        choice(folder, scratch, gb / 4)
     if "boxes" in only:
         boxes(folder, scratch)
     if "gpus" in only:

@@ -93,6 +93,7 @@ if [[ $parts == *bench* ]]; then
     table integers ./gpu_bench "$FIELDS" --only integers
     table lane ./gpu_bench "$FIELDS" --only lane
     table datasets python3 arrays.py "$FIELDS" "$scratch" --reps 5
+    table choice python3 arrays.py "$FIELDS" "$scratch" --only choice
     table h5py python3 through_h5py.py "$FIELDS" "$scratch"
     table unchanged python3 unchanged.py --program bin/h5z-gpu --dir "$scratch" --rows "lorenzo;planes;gzip"
 fi

@@ -18,7 +18,7 @@
 use super::chunk::{self, Chunk};
 use super::descriptor::Codec;
 use super::{bytes, planes};
-use crate::bound::Used;
+use crate::bound::{self, Used};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Header};
@@ -48,7 +48,7 @@ pub(super) fn encode(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<
     }
     // At fine bounds the bytes as they are may take less.
     let mut exact = Vec::new();
-    if out.len() > chunk.raw.len() / 2 && encode_exact(chunk, &mut exact)? && exact.len() <= out.len() {
+    if out.len() > least_exact_len(chunk.raw.len()) && encode_exact(chunk, &mut exact)? && exact.len() <= out.len() {
         *out = exact;
     }
     Ok(true)
@@ -73,6 +73,38 @@ pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
         true => chunk::replace(values, params.dtype, |x| narrow_bfloat16(settled(widen_bfloat16(x)))),
         false => chunk::replace(values, params.dtype, |x| narrow_binary16(settled(widen_binary16(x)))),
     }
+}
+
+/// What a GPU is asked, which gets such a chunk as f32: half the bound, where that does not follow from the range.
+/// `None`: the CPU's, as bytes of the other order are, and bounds without a half.
+pub fn for_kernels(params: &Params, raw_len: usize) -> Option<Params> {
+    let bound = params.request.bound;
+    let mut wide = Some(wide_params(params)).filter(|_| params.lossy_half(raw_len) && !chunk::foreign(params.dtype))?;
+    if !bound.follows_range() {
+        wide.request.bound = halved(bound::resolve(bound, || None))?.into();
+    }
+    Some(wide)
+}
+
+/// The bound that the codec of f32 keeps. `None` where there is no half of it.
+pub fn halved(used: Used) -> Option<Used> {
+    let half = match used {
+        Used::Absolute(b) => Used::Absolute(mul_down(0.5, b)),
+        Used::PointwiseRelative(r) => Used::PointwiseRelative(mul_down(0.5, r)),
+    };
+    (half.value() > 0.0).then_some(half)
+}
+
+/// Whether frames of a chunk of f32 stand for the 16-bit numbers as the kernels write them: `planes` has to let none
+/// come back as the fill value, for which kernels know one value of f32 alone.
+pub fn suits_kernels(asked: &Params, settled: &Params) -> bool {
+    let is_planes = settled.request.bound != Bound::Lossless && settled.request.codec == params::Codec::Planes;
+    !is_planes || near_fill(asked).is_none()
+}
+
+/// Bytes of a chunk's frame beyond which its bytes as they are may take less.
+pub fn least_exact_len(raw_len: usize) -> usize {
+    raw_len / 2
 }
 
 /// Params of the same chunk in f32.
@@ -121,14 +153,8 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
     };
     let mut params = wide_params(asked);
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
-    let bound = match wide.used::<f32>()? {
-        Used::Absolute(b) => Bound::Absolute(mul_down(0.5, b)),
-        Used::PointwiseRelative(r) => Bound::PointwiseRelative(mul_down(0.5, r)),
-    };
-    if bound.value() == 0.0 {
-        return Ok(false);
-    }
-    params.request.bound = bound;
+    let Some(used) = halved(wide.used::<f32>()?) else { return Ok(false) };
+    params.request.bound = used.into();
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
     let (params, used) = (by.settle)(&wide)?;
     let chunk = Chunk { params: &params, used, ..wide };
@@ -150,12 +176,23 @@ pub(super) fn is_wide(h: &Header) -> bool {
     h.dtype.is_half() && matches!(h.codec, CodecId::SZX | CodecId::LORENZO | CodecId::PLANES)
 }
 
+/// Such a frame as its codec of f32 reads it.
+fn wide_frame<'a>(frame: &Frame<'a>) -> Option<Frame<'a>> {
+    let raw_len = frame.header.raw_len.checked_mul(2)?;
+    Some(frame.with_header(Header { dtype: WIDE, raw_len, ..frame.header }))
+}
+
+/// The same for a GPU. `None`: not such a frame, or of numbers in the other byte order, which the CPU makes.
+pub fn frame_for_kernels<'a>(frame: &Frame<'a>) -> Option<Frame<'a>> {
+    let is_kernels = is_wide(&frame.header) && !chunk::foreign(frame.header.dtype);
+    wide_frame(frame).filter(|_| is_kernels)
+}
+
 /// Decodes such a frame into `out`, which has its raw length.
 pub(super) fn decode(frame: &Frame<'_>, codec: &Codec, threads: usize, out: &mut [u8]) -> Result<()> {
     let Header { dtype, raw_len, .. } = frame.header;
-    let len = raw_len.checked_mul(2).ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
+    let wide = wide_frame(frame).ok_or_else(|| Error::corrupt("header", format!("raw length {raw_len}")))?;
     let mut values: Vec<f32> = memory::zeros(out.len() / 2)?;
-    let wide = frame.with_header(Header { dtype: WIDE, raw_len: len, ..frame.header });
     (codec.decode)(&wide, threads, bytemuck::cast_slice_mut(&mut values))?;
     if dtype.is_bfloat16() {
         narrow(&values, dtype, threads, out, narrow_bfloat16)

@@ -11,7 +11,8 @@ pub mod chunk;
 pub(crate) mod descriptor;
 #[doc(hidden)]
 pub mod exact;
-mod half;
+#[doc(hidden)]
+pub mod half;
 #[doc(hidden)]
 pub mod kept;
 pub mod lorenzo;

@@ -116,9 +116,7 @@ pub trait Look: Sync {
 
     /// Length of the sample of a chunk of `raw_len` bytes.
     fn len(&self, raw_len: usize, size: usize) -> usize {
-        let (stacks, (run, starts)) = (self.stacks(), self.runs());
-        let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
-        if stacks.is_empty() { raw_len } else { seen * size }
+        seen_len(&self.stacks(), self.runs(), raw_len, size)
     }
 
     /// These bytes.
@@ -215,6 +213,12 @@ impl Sample {
     pub fn len(&self, candidate: usize, n: usize) -> usize {
         self.of[candidate].map_or(n, |stack| self.stacks[stack].len())
     }
+}
+
+/// Bytes of these stacks of a chunk, and of these runs: numbers of one, and where each begins. No stacks: all of it.
+pub fn seen_len(stacks: &[&Stack], (run, starts): (usize, &[usize]), raw_len: usize, size: usize) -> usize {
+    let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
+    if stacks.is_empty() { raw_len } else { seen * size }
 }
 
 /// A place of the chunk, and those of the first value and of the middle of the tile of lorenzo's around it.

@@ -21,13 +21,13 @@ use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use codecs::bound::{self, Used};
-use codecs::codec;
 use codecs::codec::auto::{BY_CHOICE, Exact, Taken, Trial, look_exactly, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
 use codecs::codec::order::Boxes;
-use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack};
+use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack, seen_len};
 use codecs::codec::scaled;
+use codecs::codec::{self, half};
 use codecs::error::Result;
 use codecs::params::Params;
 use codecs::{memory, parallel};
@@ -37,6 +37,8 @@ pub(super) struct Open<'a> {
     pub(super) device: &'static Device,
     pub(super) params: &'a Params,
     pub(super) raw_len: usize,
+    /// f32 in place of numbers of 16 bits: a frame keeps half the bound, and only the candidates hold them.
+    pub(super) is_wide: bool,
     pub(super) inputs: &'a [u64],
 }
 
@@ -82,7 +84,7 @@ impl Open<'_> {
         let mut chosen = vec![None; self.inputs.len()];
         let used = self.bounds(stream)?;
         let requests = requests(self.params.request);
-        let mut open: Vec<usize> = (0..self.inputs.len()).collect();
+        let mut open: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.has_bound(used[i])).collect();
         for looked in Looked::EACH {
             let Some(sample) = Sample::new(self.params, looked) else { break };
             if open.is_empty() {
@@ -97,7 +99,7 @@ impl Open<'_> {
                 let Some(taken) = taken else { continue };
                 let params = Params { request: requests[taken.candidate], ..*self.params };
                 chosen[i] = Some(Chosen { params, used: Some(used[i]), kept: None });
-                if taken.is_near_lossless {
+                if taken.is_near_lossless && !self.is_wide {
                     near.push((i, taken));
                 }
             }
@@ -117,7 +119,7 @@ impl Open<'_> {
             Ok(look) => look,
             Err(kept) => return Ok(vec![chosen(kept); many]),
         };
-        let len = self.seen_len(&look.stacks(), look.runs());
+        let len = look.len(self.raw_len, self.params.dtype.size.into());
         let output = stream.reserve(Buffer::Output, many * len)?;
         self.start_seen(stream, &look.stacks(), look.runs(), self.inputs, output)?;
         let mut seen = memory::zeros::<u8>(many * len)?;
@@ -142,7 +144,7 @@ impl Open<'_> {
         let (many, size) = (near.len(), usize::from(self.params.dtype.size));
         let inputs: Vec<u64> = near.iter().map(|&(i, _)| self.inputs[i]).collect();
         let stacks: Vec<&Stack> = sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect();
-        let len = self.seen_len(&stacks, (0, &[]));
+        let len = seen_len(&stacks, (0, &[]), self.raw_len, size);
         let (runs, apart, run) = scaled::runs(len, size);
         if runs == 0 {
             return Ok(());
@@ -185,12 +187,6 @@ impl Open<'_> {
         Ok(())
     }
 
-    /// Bytes of these stacks of a chunk, and of these runs. No stacks: all of it.
-    fn seen_len(&self, stacks: &[&Stack], (run, starts): (usize, &[usize])) -> usize {
-        let values = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
-        if stacks.is_empty() { self.raw_len } else { values * usize::from(self.params.dtype.size) }
-    }
-
     /// Starts gathering the values of these stacks of dense chunks at these addresses, then those of these runs, of one
     /// chunk behind the other.
     fn start_seen(
@@ -202,7 +198,7 @@ impl Open<'_> {
         output: u64,
     ) -> Result<()> {
         let size = usize::from(self.params.dtype.size);
-        let len = self.seen_len(stacks, (run, starts));
+        let len = seen_len(stacks, (run, starts), self.raw_len, size);
         let mut copies = Copies::default();
         let one = [size as isize];
         let mut at = 0;
@@ -230,6 +226,17 @@ impl Open<'_> {
         Ok(())
     }
 
+    /// What is asked of each chunk where the request names the codec. `None`: the CPU's.
+    pub(super) fn settled(&self, stream: &mut OwnStream) -> Result<Vec<Option<Chosen>>> {
+        let chosen = |used| Some(Chosen { params: *self.params, used: Some(used), kept: None });
+        Ok(self.bounds(stream)?.into_iter().map(|used| chosen(used).filter(|_| self.has_bound(used))).collect())
+    }
+
+    /// Whether kernels can keep it: the CPU codes what has no half.
+    fn has_bound(&self, used: Used) -> bool {
+        !self.is_wide || used.value() > 0.0
+    }
+
     /// The bound used on each chunk.
     fn bounds(&self, stream: &mut OwnStream) -> Result<Vec<Used>> {
         let bound = self.params.request.bound;
@@ -239,7 +246,10 @@ impl Open<'_> {
         let values = self.raw_len / usize::from(self.params.dtype.size);
         let chunks: Vec<(u64, usize)> = self.inputs.iter().map(|&at| (at, values)).collect();
         let found = ranges(self.device, stream, &Copies::default(), self.params, &chunks)?;
-        Ok(found.into_iter().map(|range| bound::resolve(bound, || range)).collect())
+        let whole = found.into_iter().map(|range| bound::resolve(bound, || range));
+        Ok(whole
+            .map(|used| if self.is_wide { half::halved(used).unwrap_or(Used::Absolute(0.0)) } else { used })
+            .collect())
     }
 
     /// Lengths of the candidates' frames of the samples of these chunks. `None`: the GPU cannot encode one of the

@@ -9,19 +9,20 @@
 use super::base::{batch, grouped, in_place};
 use super::by_host::ByHost;
 use super::copies::{Copies, Side};
+use super::halves::Halves;
 use super::runs::read_frames;
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::array::frames::{Frames, fits, frame_len, read_frame, stored_len};
 use crate::cuda::{ALIGN, Buffer, Device, OwnStream, UserStream};
 use crate::engine::Engine;
 use crate::engine::gpu;
-use crate::engine::gpu::decode::{BEHIND, DecodeGroup, DecodePlan, Placed, plan_of};
+use crate::engine::gpu::decode::{BEHIND, DecodeGroup, DecodePlan, Placed, plan_of, plan_of_halves};
 use crate::engine::gpu::group::offsets;
 use crate::host::log;
 use crate::host::threads;
 use codecs::codec::order;
 use codecs::error::{Error, Result};
-use codecs::params::Extents;
+use codecs::params::{Dtype, Extents};
 use codecs::{memory, parallel};
 
 /// Threads, each with a stream: twelve fill the bus from a file in memory.
@@ -37,6 +38,11 @@ struct Work<'a> {
     chunk: &'a [u64],
     origins: &'a [i64],
     raw_len: usize,
+}
+
+/// The type of 16 bits of a planned frame whose values are made as f32.
+fn dtype_of(plan: &Option<DecodePlan>) -> Option<Dtype> {
+    plan.as_ref()?.halves
 }
 
 /// See `array::decode`, whose arguments were checked.
@@ -142,7 +148,8 @@ impl Work<'_> {
             if read.is_ok() {
                 *read = fits(frame, self.raw_len);
             }
-            let plan = if read.is_ok() { plan_of(frame, self.raw_len) } else { None };
+            let of_frame = || plan_of(frame, self.raw_len).or_else(|| plan_of_halves(frame, self.raw_len));
+            let plan = if read.is_ok() { of_frame() } else { None };
             // Steps along the array's axes exchange whole axes; the CPU exchanges any.
             let fits = |plan: &DecodePlan| plan.swapped.is_none_or(|e| order::is_of_axes(&e, self.chunk));
             plans.push(plan.filter(fits));
@@ -178,7 +185,11 @@ impl Work<'_> {
         if groups.is_empty() {
             return Ok(right);
         }
-        let step = self.raw_len.next_multiple_of(ALIGN);
+        // The values of a chunk; behind f32 the numbers of 16 bits that are made of them.
+        let len = self.raw_len.next_multiple_of(ALIGN);
+        let wide = (2 * self.raw_len).next_multiple_of(ALIGN);
+        let has_halves = plans.iter().flatten().any(|plan| plan.halves.is_some());
+        let step = if has_halves { wide + len } else { len };
         let input = stream.reserve(Buffer::Input, end)?;
         let output = stream.reserve(Buffer::Output, plans.len() * step)?;
         let needs = |group: &[usize]| plans[group[0]].as_ref().expect("planned").needs;
@@ -194,9 +205,11 @@ impl Work<'_> {
                 let (Some(plan), Some(overlap)) = (&plans[i], &overlaps[i]) else { continue };
                 let slot = output + (i * step) as u64;
                 let swapped = plan.swapped.as_ref();
-                let here = in_place(self.array, overlap, self.chunk).filter(|_| swapped.is_none());
+                let is_half = plan.halves.is_some();
+                let here = in_place(self.array, overlap, self.chunk).filter(|_| swapped.is_none() && !is_half);
                 if here.is_none() {
-                    self.scatter(&mut boxes, overlap, slot, swapped)?;
+                    let from = if is_half { slot + wide as u64 } else { slot };
+                    self.scatter(&mut boxes, overlap, from, swapped)?;
                 }
                 placed.push(Placed { plan, frame: input + places[i] as u64, output: here.unwrap_or(slot) });
             }
@@ -207,6 +220,18 @@ impl Work<'_> {
             decoding.start(stream)?;
             stream.start_get(Buffer::Work, decoding.verdicts_at(), 8 * group.len(), got)?;
             got += 8 * group.len();
+        }
+        let numbers: Vec<usize> = (0..plans.len()).collect();
+        for same in numbers.chunk_by(|&a, &b| dtype_of(&plans[a]) == dtype_of(&plans[b])) {
+            let Some(dtype) = dtype_of(&plans[same[0]]) else { continue };
+            let slot = output + (same[0] * step) as u64;
+            let (chunks, values) = (same.len(), self.raw_len / size_of::<u16>());
+            let halves = Halves { halves: (slot + wide as u64, step), wide: (slot, step), chunks, values, dtype };
+            // SAFETY: slots of this stream's.
+            #[allow(unsafe_code)]
+            unsafe {
+                halves.narrow(self.device, stream)?;
+            }
         }
         // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do
         // not meet.

@@ -13,14 +13,14 @@
 //! time, and without memory for one the host encodes the rest.
 
 use super::base::{batch, failed};
-use super::job::{DeviceLane, Framed, How, Job, LANES, State};
+use super::job::{DeviceLane, Framed, Given, How, Job, LANES, State};
 use crate::array::boxes::Array;
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
 use crate::host::log;
 use crate::host::threads;
 use codecs::codec::kept::Kept;
-use codecs::codec::{self, is_settled, order};
+use codecs::codec::{self, half, is_settled, order};
 use codecs::error::{Error, Result};
 use codecs::params::{Class, Params};
 use std::sync::Arc;
@@ -65,23 +65,27 @@ impl DeviceEncoding {
         let threads = if threads > 0 { threads } else { threads::cores() };
         // Without loss the CPU may be the one that keeps a chunk best: a plan stands for what the GPU can do.
         let is_exact = codec::is_kept_open(&params, raw_len);
+        let wide = half::for_kernels(&params, raw_len);
         let planned = match is_exact {
             true if params.dtype.is_short() => Kept::Lorenzo.settle(params),
             true => Kept::Planes.settle(params),
-            false => params,
+            false => wide.unwrap_or(params),
         };
-        let is_open = is_exact || !is_settled(&params, raw_len) || order::is_open(&params, raw_len);
-        let how = match plan_of(&planned, raw_len) {
+        let is_open = is_exact || !is_settled(&params, raw_len) || order::is_open(&params, raw_len) || wide.is_some();
+        let kernels_len = if wide.is_some() { raw_len / size_of::<u16>() * size_of::<f32>() } else { raw_len };
+        let how = match plan_of(&planned, kernels_len) {
             Some(_) if is_open => How::Open,
             Some(plan) => How::Planned(Box::new(plan)),
             None => How::ByCpu,
         };
         let most = if let How::Planned(_) = how { LANES } else { SHARED_LANES };
         let is_integer = params.dtype.class == Class::Integer;
-        let coded = if is_integer { raw_len / array.element() * size_of::<f64>() } else { raw_len };
+        let coded = if is_integer { raw_len / array.element() * size_of::<f64>() } else { kernels_len };
         let batch = batch(chunks, coded, most);
         let unseen = AtomicUsize::new(0);
-        let job = Job { device, user, array, params, chunk, raw_len, origins, beyond, threads, how, batch, unseen };
+        let kernels = Given { params: wide.unwrap_or(params), raw_len: kernels_len, is_wide: wide.is_some() };
+        let job =
+            Job { device, user, array, params, kernels, chunk, raw_len, origins, beyond, threads, how, batch, unseen };
         Ok(DeviceEncoding { job: Arc::new(job), lanes: Vec::new(), most, started: 0, given: 0, own: None })
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is done with one batch of a device array's chunks: gathered, encoded, packed, fetched; or all of it by the
-//! host.
+//! What is done with one batch of a device array's chunks: gathered, encoded and packed, then fetched (`fetch.rs`); or
+//! all of it by the host.
 //!
 //! Frames are packed over the gathered chunks, which nobody needs any more. So a frame that is no shorter than its
 //! chunk stays where it is, and a chunk that the kernels leave to the CPU is gathered again and copied to the host
@@ -10,21 +10,17 @@ use super::base::{grouped, in_place};
 use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
+use super::halves::Halves;
 use crate::array::boxes::{Array, Overlap, dense};
-use crate::cuda::{Buffer, Device, Failure, Mark, OwnStream, UserStream};
+use crate::cuda::{Buffer, Device, Mark, OwnStream, UserStream};
 use crate::engine::Engine;
-use crate::engine::gpu;
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use crate::host::{float_state, log};
-use codecs::codec::{self, order};
-use codecs::constants::HEADER_FIXED;
+use codecs::EncodeJob;
+use codecs::codec::{self, half, order};
 use codecs::error::{Error, Result};
-use codecs::frame::STORED_HEADER;
 use codecs::memory;
 use codecs::params::{Extents, Params};
-use codecs::{Cpu, EncodeJob};
-use kernels::abi::ARRAY_PACK_STEP;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Batches on their way at a time.
@@ -42,6 +38,7 @@ pub(super) struct Job {
     pub(super) user: UserStream,
     pub(super) array: Array,
     pub(super) params: Params,
+    pub(super) kernels: Given,
     pub(super) chunk: Vec<u64>,
     pub(super) raw_len: usize,
     pub(super) origins: Vec<i64>,
@@ -53,6 +50,13 @@ pub(super) struct Job {
     pub(super) batch: usize,
     /// Batches to come that are left to the CPU unseen.
     pub(super) unseen: AtomicUsize,
+}
+
+/// What the kernels are given of a chunk: its values as they are, or f32 in place of numbers of 16 bits.
+pub(super) struct Given {
+    pub(super) params: Params,
+    pub(super) raw_len: usize,
+    pub(super) is_wide: bool,
 }
 
 pub(super) enum How {
@@ -79,11 +83,11 @@ pub(super) struct DeviceLane {
 /// Chunks of a batch that were encoded by the same launches.
 pub(super) struct Group {
     /// Their numbers in the batch, and for each the offset of its frame on the device and the most that this may take.
-    members: Vec<usize>,
-    frames: Vec<(usize, usize)>,
+    pub(super) members: Vec<usize>,
+    pub(super) frames: Vec<(usize, usize)>,
     /// Where their frames are packed, and their lengths among the answers.
-    packed_at: usize,
-    lengths_at: usize,
+    pub(super) packed_at: usize,
+    pub(super) lengths_at: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -95,7 +99,7 @@ pub(super) enum State {
 
 /// How chunks are gathered.
 #[derive(Clone, Copy)]
-enum Gathered<'a> {
+pub(super) enum Gathered<'a> {
     /// Copied, or used where they are in the array, where they are dense there.
     OrInPlace,
     Copied,
@@ -168,10 +172,15 @@ impl Job {
         let (stream, first, count) = (&mut lane.stream, lane.first, lane.count);
         // All that was started before is done: its frames were given.
         stream.wait()?;
-        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let input = stream.reserve(Buffer::Input, count * step)?;
+        let Given { raw_len, is_wide, .. } = self.kernels;
+        let step = raw_len.next_multiple_of(crate::cuda::ALIGN);
+        let gathered = if is_wide { self.raw_len.next_multiple_of(crate::cuda::ALIGN) } else { 0 };
+        let input = stream.reserve(Buffer::Input, count * (step + gathered))?;
         let slots: Vec<u64> = (0..count).map(|i| input + (i * step) as u64).collect();
-        let mut inputs = self.gather(stream, first, &slots, Gathered::OrInPlace)?;
+        let mut inputs = match is_wide {
+            true => self.widen(stream, first, &slots, (input + (count * step) as u64, gathered))?,
+            false => self.gather(stream, first, &slots, Gathered::OrInPlace)?,
+        };
         let own: Vec<Option<EncodePlan>>;
         // What is encoded: a chunk's number, and how.
         let tasks: Vec<(usize, &EncodePlan)> = match &self.how {
@@ -206,8 +215,8 @@ impl Job {
             group.start(stream)?;
             stream.start_get(Buffer::Work, group.lengths_at(), 8 * members.len(), got)?;
             let parts = self.raw_len.div_ceil(PACKED_EACH).clamp(1, 64) as u32;
-            packings
-                .push((group.packing(input + packed as u64, self.raw_len as u64, parts), members.len() as u32 * parts));
+            let packing = group.packing(input + packed as u64, self.most_packed() as u64, parts);
+            packings.push((packing, members.len() as u32 * parts));
             let frames = members.iter().map(|&k| (frames[k], tasks[k].1.encoding.capacity)).collect();
             let next = (packed + members.len() * step, got + 8 * members.len());
             let members = members.into_iter().map(|k| tasks[k].0).collect();
@@ -227,7 +236,13 @@ impl Job {
     }
 
     fn open<'a>(&self, params: &'a Params, inputs: &'a [u64]) -> Open<'a> {
-        Open { device: self.device, params, raw_len: self.raw_len, inputs }
+        let Given { raw_len, is_wide, .. } = self.kernels;
+        Open { device: self.device, params, raw_len, is_wide, inputs }
+    }
+
+    /// Bytes of a frame that is packed with others at most.
+    pub(super) fn most_packed(&self) -> usize {
+        if self.kernels.is_wide { half::least_exact_len(self.raw_len) } else { self.raw_len }
     }
 
     /// What is asked of each chunk of a batch, as the engine settles it (codecs/src/cpu/settle.rs); those whose axes
@@ -240,6 +255,12 @@ impl Job {
         inputs: &mut [u64],
     ) -> Result<Vec<Option<Chosen>>> {
         let (count, kept) = (inputs.len(), self.params.extents);
+        if self.kernels.is_wide {
+            let mut chosen = vec![None; count];
+            let all: Vec<_> = (0..count).map(|i| (i, self.kernels.params)).collect();
+            self.choose_requests(stream, &all, inputs, &mut chosen)?;
+            return Ok(chosen);
+        }
         let boxes = self.open(&self.params, inputs).boxes(stream)?;
         let order = |i: usize, params: &Params| match &boxes {
             Some((boxes, sample)) => boxes.choose(params, &sample[i * sample.len() / count..][..sample.len() / count]),
@@ -295,12 +316,12 @@ impl Job {
         for (n, (_, params)) in asked.iter().enumerate().filter(|(n, a)| asked[..*n].iter().all(|b| b.1 != a.1)) {
             let members: Vec<usize> = asked[n..].iter().filter(|a| a.1 == *params).map(|a| a.0).collect();
             let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
-            let requests = match codec::is_settled(params, self.raw_len) {
-                true if codec::is_kept_open(params, self.raw_len) => {
-                    self.open(params, &inputs).choose_kept(stream, self.threads)?
-                }
+            let open = self.open(params, &inputs);
+            let requests = match codec::is_settled(params, self.kernels.raw_len) {
+                true if codec::is_kept_open(params, self.kernels.raw_len) => open.choose_kept(stream, self.threads)?,
+                true if self.kernels.is_wide => open.settled(stream)?,
                 true => vec![Some(Chosen { params: *params, used: None, kept: None }); members.len()],
-                false => self.open(params, &inputs).choose_requests(stream, self.threads)?,
+                false => open.choose_requests(stream, self.threads)?,
             };
             members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
         }
@@ -313,7 +334,7 @@ impl Job {
         let mut plan = |params: &Params| match made.iter().find(|m| m.0 == *params) {
             Some(made) => made.1,
             None => {
-                made.push((*params, plan_of(params, self.raw_len)));
+                made.push((*params, self.plan(params)));
                 made[made.len() - 1].1
             }
         };
@@ -324,8 +345,43 @@ impl Job {
         chosen.iter().map(|chosen| chosen.as_ref().and_then(&mut plan_for)).collect()
     }
 
+    fn plan(&self, params: &Params) -> Option<EncodePlan> {
+        let plan = plan_of(params, self.kernels.raw_len)?;
+        match self.kernels.is_wide {
+            true if !half::suits_kernels(&self.params, params) => None,
+            true => Some(plan.stating(self.params.dtype, self.raw_len)),
+            false => Some(plan),
+        }
+    }
+
+    /// Starts making f32, in these slots, of chunks from number `first` on, which are gathered to `from.0`, `from.1`
+    /// bytes from one to the next.
+    fn widen(&self, stream: &mut OwnStream, first: usize, slots: &[u64], from: (u64, usize)) -> Result<Vec<u64>> {
+        let gathered: Vec<u64> = (0..slots.len()).map(|i| from.0 + (i * from.1) as u64).collect();
+        self.gather(stream, first, &gathered, Gathered::Copied)?;
+        let halves = Halves {
+            halves: from,
+            wide: (slots[0], self.kernels.raw_len.next_multiple_of(crate::cuda::ALIGN)),
+            chunks: slots.len(),
+            values: self.raw_len / size_of::<u16>(),
+            dtype: self.params.dtype,
+        };
+        // SAFETY: slots of this stream's, each as long as its step.
+        #[allow(unsafe_code)]
+        unsafe {
+            halves.widen(self.device, stream)?;
+        }
+        Ok(slots.to_vec())
+    }
+
     /// Starts gathering chunks from number `first` on, each into its slot; the addresses where they will be.
-    fn gather(&self, stream: &mut OwnStream, first: usize, slots: &[u64], how: Gathered<'_>) -> Result<Vec<u64>> {
+    pub(super) fn gather(
+        &self,
+        stream: &mut OwnStream,
+        first: usize,
+        slots: &[u64],
+        how: Gathered<'_>,
+    ) -> Result<Vec<u64>> {
         let size = self.array.element();
         let (mut fills, mut boxes) = (Copies::default(), Copies::default());
         let mut steps = dense(&self.chunk, size);
@@ -372,113 +428,5 @@ impl Job {
         let element = stream.reserve(Buffer::Element, self.beyond.len())?;
         stream.put(Buffer::Element, 0, &self.beyond)?;
         Ok(element)
-    }
-
-    /// Waits for the lengths of a lane's frames, and starts the copies that bring them.
-    pub(super) fn fetch(&self, lane: &mut DeviceLane) -> Result<()> {
-        let raw_len = self.raw_len;
-        if lane.state != State::Computing {
-            return Ok(());
-        }
-        lane.state = State::Fetching;
-        lane.frames.resize_with(lane.count, || Framed::Left { stored: false });
-        if lane.groups.is_empty() {
-            return Ok(());
-        }
-        lane.stream.wait_for(Mark::Computed)?;
-        let made = lane.groups.iter().map(|group| group.members.len()).sum::<usize>();
-        let lengths = lane.stream.got(8 * made).as_chunks().0;
-        let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        let (mut copies, mut begin) = (Vec::new(), 0);
-        for group in &lane.groups {
-            let mut end = 0;
-            for (n, (&i, &(at, capacity))) in group.members.iter().zip(&group.frames).enumerate() {
-                let len = usize::try_from(lengths[group.lengths_at / 8 + n]).unwrap_or(usize::MAX);
-                let framed = match len {
-                    0 => Framed::Left { stored: false },
-                    n if n < HEADER_FIXED || n > capacity => {
-                        return Err(Failure::other("a kernel wrote no frame").into());
-                    }
-                    n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
-                    n if n > raw_len => Framed::There(at, n),
-                    n => Framed::Locked(begin + end, n),
-                };
-                lane.frames[i] = framed;
-                // The places that the kernel finds: those that are left out take none.
-                if len <= raw_len {
-                    end += len.next_multiple_of(ARRAY_PACK_STEP as usize);
-                }
-            }
-            copies.push((group.packed_at, end, begin));
-            begin += end;
-        }
-        gpu::count(lane.frames.iter().filter(|f| !matches!(f, Framed::Left { .. })).count(), 0);
-        lane.stream.locked(begin)?;
-        for (at, len, to) in copies.into_iter().filter(|(_, len, _)| *len > 0) {
-            lane.stream.start_fetch(Buffer::Input, at, len, to)?;
-        }
-        Ok(lane.stream.mark(Mark::Fetched)?)
-    }
-
-    /// Waits for a lane's frames, and makes those that the GPU does not.
-    pub(super) fn complete(&self, lane: &mut DeviceLane) -> Result<()> {
-        if !lane.groups.is_empty() {
-            lane.stream.wait_for(Mark::Fetched)?;
-        }
-        for i in 0..lane.count {
-            if let Framed::There(at, len) = lane.frames[i] {
-                let mut frame = Vec::new();
-                lane.stream.download_vecs(Buffer::Output, vec![(at, len, &mut frame)], self.threads)?;
-                lane.frames[i] = Framed::Own(frame);
-            }
-        }
-        let left: Vec<(usize, bool)> = (0..lane.count)
-            .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })
-            .collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        let step = self.raw_len.next_multiple_of(crate::cuda::ALIGN);
-        let input = lane.stream.reserve(Buffer::Input, left.len() * step)?;
-        let mut raw = memory::zeros::<u8>(left.len() * self.raw_len)?;
-        let slots: Vec<u64> = (0..left.len()).map(|n| input + (n * step) as u64).collect();
-        let mut from = 0;
-        for following in left.chunk_by(|a, b| a.0 + 1 == b.0) {
-            let slots = &slots[from..from + following.len()];
-            self.gather(&mut lane.stream, lane.first + following[0].0, slots, Gathered::Copied)?;
-            from += following.len();
-        }
-        let wanted = raw.chunks_mut(self.raw_len).enumerate().map(|(n, out)| (n * step, out)).collect();
-        lane.stream.download(Buffer::Input, wanted, self.threads)?;
-        let (mut jobs, mut known) = (Vec::new(), Vec::new());
-        for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
-            // Its values are here in their own order, from which the host comes to the same choice.
-            let chosen = lane.chosen.get(i).and_then(Option::as_ref);
-            let params = Params { request: chosen.map_or(self.params.request, |c| c.params.request), ..self.params };
-            let kept = chosen.filter(|c| c.params.extents == params.extents).and_then(|c| c.kept);
-            if stored {
-                let mut frame = Vec::new();
-                float_state::with_default(|| codec::store(&params, raw, self.threads, &mut frame))?;
-                lane.frames[i] = Framed::Own(frame);
-            } else {
-                jobs.push((i, params, raw));
-                known.push(kept);
-            }
-        }
-        let at: Vec<usize> = jobs.iter().map(|job| job.0).collect();
-        let jobs: Vec<_> = jobs.iter().map(|(_, params, raw)| EncodeJob { params, raw }).collect();
-        let mut frames = vec![Vec::new(); jobs.len()];
-        let cpu = Cpu::new(self.threads, 1, log::warn);
-        float_state::with_default(|| {
-            let settled = cpu.settle_others(&jobs, &known);
-            cpu.encode_settled(&settled, &jobs, vec![false; jobs.len()], &mut frames);
-        });
-        for (i, frame) in at.into_iter().zip(frames) {
-            if frame.is_empty() {
-                return Err(Error::NoMemory { bytes: self.raw_len as u64 });
-            }
-            lane.frames[i] = Framed::Own(frame);
-        }
-        Ok(())
     }
 }

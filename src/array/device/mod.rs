@@ -19,6 +19,8 @@ mod copies;
 mod copy;
 mod decode;
 mod encode;
+mod fetch;
+mod halves;
 mod job;
 mod range;
 mod runs;

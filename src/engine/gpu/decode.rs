@@ -6,9 +6,10 @@ use super::plans;
 use crate::cuda::{self, Buffer, Described, Device, Failure, Stream};
 use crate::engine::gpu::plan::Numbers;
 use codecs::DecodeJob;
+use codecs::codec::half;
 use codecs::frame::Frame;
 use codecs::parallel;
-use codecs::params::{Extents, Mode};
+use codecs::params::{Dtype, Extents, Mode};
 use kernels::abi::{ChunkState, DecodeArgs, DecodeChunk};
 
 /// Kernels may read this many bytes behind a frame.
@@ -20,6 +21,8 @@ pub(crate) struct DecodePlan {
     pub(crate) chunk: DecodeChunk,
     /// The codec's extents where the chunk has two of its axes exchanged, which kernels leave so.
     pub(crate) swapped: Option<Extents>,
+    /// The type of 16 bits whose numbers the kernels write as f32.
+    pub(crate) halves: Option<Dtype>,
 }
 
 impl DecodePlan {
@@ -36,16 +39,26 @@ pub(crate) fn plan(job: &DecodeJob<'_>) -> Option<DecodePlan> {
 
 /// As [`plan`], of a frame whose chunk must have `len` bytes.
 pub(crate) fn plan_of(bytes: &[u8], len: usize) -> Option<DecodePlan> {
+    planned(&Frame::open_unsummed(bytes).ok()?, bytes.len(), len)
+}
+
+/// The same of a frame that holds f32 in place of numbers of 16 bits.
+pub(crate) fn plan_of_halves(bytes: &[u8], len: usize) -> Option<DecodePlan> {
     let frame = Frame::open_unsummed(bytes).ok()?;
+    let plan = planned(&half::frame_for_kernels(&frame)?, bytes.len(), len.checked_mul(2)?)?;
+    Some(DecodePlan { halves: Some(frame.header.dtype), ..plan })
+}
+
+fn planned(frame: &Frame<'_>, stored_len: usize, len: usize) -> Option<DecodePlan> {
     let h = frame.header;
-    if h.raw_len != len as u64 || len > MOST || len == 0 || bytes.len() > MOST {
+    if h.raw_len != len as u64 || len > MOST || len == 0 || stored_len > MOST {
         return None;
     }
     let gpu = plans::of_codec(h.codec)?;
-    let chunk = (gpu.decoding)(&frame)?;
+    let chunk = (gpu.decoding)(frame)?;
     let numbers = gpu.numbers(chunk.integer, h.dtype.size)?;
     let needs = Needs { gpu, numbers, range: false, lossless: h.mode == Mode::Lossless };
-    let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped) };
+    let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped), halves: None };
     (plan.bytes(len) <= MOST).then_some(plan)
 }
 

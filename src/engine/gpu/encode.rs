@@ -9,9 +9,9 @@ use codecs::EncodeJob;
 use codecs::bound::Used;
 use codecs::codec;
 use codecs::constants::HEADER_FIXED;
-use codecs::frame::STORED_HEADER;
+use codecs::frame::{self, STORED_HEADER};
 use codecs::parallel;
-use codecs::params::Params;
+use codecs::params::{Dtype, Params};
 use kernels::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 
 /// What the GPU does with a chunk.
@@ -29,6 +29,12 @@ impl EncodePlan {
             self.encoding.chunk.bound_kind = BOUND_ABSOLUTE;
             self.encoding.chunk.bound = used.value();
         }
+        self
+    }
+
+    /// The same for a chunk of numbers of 16 bits, which the kernels get as f32: what its frame states.
+    pub(crate) fn stating(mut self, dtype: Dtype, raw_len: usize) -> EncodePlan {
+        frame::state_type(bytemuck::cast_slice_mut(&mut self.encoding.chunk.head), dtype, raw_len);
         self
     }
 

@@ -102,6 +102,7 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
     let before = Engine::chunks_on_gpu();
     for _ in 0..rounds {
         let case = case(r, largest, only);
+        let case = if r.one_in(5) { in_16_bits(r, case) } else { case };
         let (n, exact) = one(r, &case, only == Some(Codec::Auto)).map_err(|why| format!("{}: {why}", case.what))?;
         chunks += n;
         kept += exact;
@@ -115,6 +116,25 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
         "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {kept} kept under a \
          bound as units or few values, {rounds} damaged frames"
     ))
+}
+
+/// A case of f32 with numbers of 16 bits in their place: about the same ones, or any.
+fn in_16_bits(r: &mut Random, mut case: Case) -> Case {
+    if case.params.dtype != Dtype::F32 {
+        return case;
+    }
+    let (dtype, any) = (if r.one_in(2) { Dtype::F16 } else { Dtype::BFLOAT16 }, r.one_in(4));
+    let number = |bits: u32| match bits >> 31 << 15 {
+        _ if any => bits as u16,
+        _ if dtype == Dtype::BFLOAT16 => (bits >> 16) as u16,
+        sign => sign as u16 | ((bits << 1 >> 14).saturating_sub(112 << 10)).min(0x7C00) as u16,
+    };
+    let numbers = case.raw.as_chunks().0.iter().map(|bytes| number(u32::from_le_bytes(*bytes)));
+    case.raw = numbers.flat_map(u16::to_le_bytes).collect();
+    case.what += &format!(", in 16 bits, {dtype:?}");
+    case.params.fill = case.params.fill.map(|fill| number(fill as u32).into());
+    case.params.dtype = dtype;
+    case
 }
 
 /// What is written: an array's extents and its chunks', parameters of a chunk, the chunks' origins.
