@@ -98,14 +98,17 @@ fn frames(array: Array, params: Params, chunk: &[u64], origins: &[i64], beyond: 
 
 /// Checks `count` arrays; what was found to be the same, or the first difference.
 pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Codec>) -> Result<String, String> {
-    let (mut chunks, mut kept) = (0, 0);
+    let (mut chunks, mut kept, mut halves) = (0, 0, 0);
     let before = Engine::chunks_on_gpu();
     for _ in 0..rounds {
         let case = case(r, largest, only);
-        let case = if r.one_in(5) { in_16_bits(r, case) } else { case };
+        let case = if r.one_in(4) { in_16_bits(r, case) } else { case };
+        let is_half = [Dtype::F16, Dtype::BFLOAT16].contains(&case.params.dtype);
+        let coded = Engine::chunks_on_gpu().0;
         let (n, exact) = one(r, &case, only == Some(Codec::Auto)).map_err(|why| format!("{}: {why}", case.what))?;
         chunks += n;
         kept += exact;
+        halves += if is_half { Engine::chunks_on_gpu().0 - coded } else { 0 };
     }
     let (encoded, decoded) = Engine::chunks_on_gpu();
     let (encoded, decoded) = (encoded - before.0, decoded - before.1);
@@ -113,20 +116,24 @@ pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Code
         return Err(format!("of {chunks} chunks the GPU encoded {encoded} and decoded {decoded}"));
     }
     Ok(format!(
-        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {kept} kept under a \
-         bound as units or few values, {rounds} damaged frames"
+        "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {halves} of 16-bit \
+         floats, {kept} kept under a bound as units or few values, {rounds} damaged frames"
     ))
 }
 
-/// A case of f32 with numbers of 16 bits in their place: about the same ones, or any.
+/// A case of f32 with numbers of 16 bits in their place: about the same ones, any, or the largest; mostly under a bound
+/// that leaves less than half of their bytes, beyond which the CPU codes them.
 fn in_16_bits(r: &mut Random, mut case: Case) -> Case {
     if case.params.dtype != Dtype::F32 {
         return case;
     }
-    let (dtype, any) = (if r.one_in(2) { Dtype::F16 } else { Dtype::BFLOAT16 }, r.one_in(4));
+    let is_f16 = r.one_in(2);
+    let (dtype, largest) = if is_f16 { (Dtype::F16, 0x7BFF) } else { (Dtype::BFLOAT16, 0x7F7F) };
+    let kind = r.below(6);
     let number = |bits: u32| match bits >> 31 << 15 {
-        _ if any => bits as u16,
-        _ if dtype == Dtype::BFLOAT16 => (bits >> 16) as u16,
+        _ if kind == 0 => bits as u16,
+        _ if kind == 1 => largest - (bits >> 20) as u16 % 8,
+        _ if !is_f16 => (bits >> 16) as u16,
         sign => sign as u16 | ((bits << 1 >> 14).saturating_sub(112 << 10)).min(0x7C00) as u16,
     };
     let numbers = case.raw.as_chunks().0.iter().map(|bytes| number(u32::from_le_bytes(*bytes)));
@@ -134,6 +141,13 @@ fn in_16_bits(r: &mut Random, mut case: Case) -> Case {
     case.what += &format!(", in 16 bits, {dtype:?}");
     case.params.fill = case.params.fill.map(|fill| number(fill as u32).into());
     case.params.dtype = dtype;
+    if !r.one_in(4) {
+        let power = 2f64.powi(-1 - r.below(7) as i32);
+        let bound = if r.one_in(3) { Bound::PointwiseRelative(power) } else { Bound::Relative(power) };
+        let codec = [Codec::Auto, Codec::Lorenzo, Codec::Planes, Codec::Szx][r.below(4) as usize];
+        let is_szx = codec == Codec::Planes && matches!(bound, Bound::PointwiseRelative(_));
+        case.params.request = Request { codec: if is_szx { Codec::Szx } else { codec }, bound };
+    }
     case
 }
 
