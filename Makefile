@@ -136,14 +136,14 @@ demo: $(PLUGIN) .env/demo
 	@HDF5_PLUGIN_PATH="$(CURDIR)/$(dir $(PLUGIN))" $(PY) examples/demo.py
 endif
 
-test test-all: environments
+# Debian's packages beside the compiler of kernels: both wait for a network. With them Rust is compiled, while run.sh
+# has the `environments` made that its other steps need.
+test test-all: rust .env/made
+	@$(MAKE) --no-print-directory tools & tools=$$!; \
+	    $(MAKE) --no-print-directory .env/made $(CUDA_COMPILER); compiler=$$?; wait $$tools && exit $$compiler
 	@CARGO=$(CARGO) $(if $(HERE),H5Z_GPU_ARCHS=$(or $(H5Z_GPU_ARCHS),$(HERE))) tests/run.sh $(if $(filter test-all,$@),all)
 
-# Debian's packages beside Python's: both wait for a network.
-environments: rust .env/made
-	@$(MAKE) --no-print-directory tools & tools=$$!; \
-	    $(MAKE) --no-print-directory .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 $(CUDA_COMPILER); \
-	    python=$$?; wait $$tools && exit $$python
+environments: .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check
