@@ -160,16 +160,20 @@ def test_a_file_that_was_cut_short(tmp_path):
     with h5py.File(tmp_path / "good.h5", "w") as f:
         f.create_dataset("v", data=x, chunks=CHUNK, compression=443, compression_opts=(11003,))
         f["time"] = np.arange(5000.0)
+        f["later"] = np.arange(5001.0)
     with h5py.File(tmp_path / "good.h5") as f:
+        assert f["later"].id.get_offset() > f["time"].id.get_offset()
         good, end = f["v"][...], f["time"].id.get_offset() + 8 * 1000
     data = (tmp_path / "good.h5").read_bytes()
     (tmp_path / "a.h5").write_bytes(data[: end + 3])
     status, out, _ = cli("recover", tmp_path / "a.h5", tmp_path / "b.h5")
     assert status == 1 and f"lost: the file's end: cut short: {end + 3} of {len(data)} bytes are there" in out, out
     assert "lost: /time, the last 4000 of 5000 values, now nan" in out, out
+    assert "lost: /later, the last 5001 of 5001 values, now nan" in out, out
     with h5py.File(tmp_path / "b.h5") as b:
         time = b["time"][...]
         assert time[:1000].tolist() == list(range(1000)) and np.isnan(time[1000:]).all()
+        assert b["later"].shape == (5001,) and np.isnan(b["later"][...]).all()
         assert b["v"][...].tobytes() == good.tobytes()
     # In the middle of the chunks.
     with h5py.File(tmp_path / "good.h5") as f:
