@@ -350,6 +350,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_codec_does_not_take_is_said() {
+        let said = |codec, bound| Request { codec, bound }.check().unwrap_err().to_string();
+        assert!(said(Codec::Szx, Bound::Lossless).contains("szx is lossy and needs a bound"));
+        assert!(said(Codec::Ndzip, Bound::Absolute(1.0)).contains("ndzip is lossless and takes no abs bound"));
+        assert!(said(Codec::Planes, Bound::PointwiseRelative(0.1)).contains("planes takes no pw_rel bound"));
+    }
+
+    #[test]
     fn dtypes_survive_packing() {
         for d in [Dtype::F32, Dtype::F64, Dtype::bytes(0), Dtype::bytes(16), Dtype { big_endian: true, ..Dtype::F32 }] {
             assert_eq!(Dtype::unpack(d.pack()), Some(d));

@@ -198,6 +198,8 @@ mod tests {
         assert_eq!(mul_down(0.5, 3.0), 1.5);
         assert!(mul_down(0.1, 0.1) <= 0.1 * 0.1);
         assert_eq!(mul_down(1e200, 1e200), f64::MAX);
+        // One and a half of the smallest numbers: the product is rounded to two, and the residual to zero.
+        assert_eq!(mul_down(3.0 * 2f64.powi(-538), 2f64.powi(-537)), 5e-324);
         assert_eq!(sub_down(1.0, 0.5), 0.5);
         assert_eq!(sub_down(1.0, 2f64.powi(-60)), 1f64.next_down());
         assert_eq!(sub_down(f64::MAX, -f64::MAX), f64::MAX);

@@ -126,6 +126,25 @@ def test_numbers_stored_anew_keep_what_was_not_written(tmp_path):
         assert abs(f["x"][900:1700, 2000] - g["x"][900:1700, 2000]).max() <= 1e-3
 
 
+def test_the_last_chunk_of_a_type_of_hdf5_alone(tmp_path):
+    """Of 24-bit floats HDF5 copies boxes as large as the new chunks. None begins behind the end of the dataset."""
+    count, chunk = (6 << 20) + 10, 6 << 20  # chunks of 18 MiB become smaller ones
+
+    def make(f):
+        kind, plan = h5py.h5t.IEEE_F32LE.copy(), h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        kind.set_fields(23, 15, 8, 0, 15)
+        kind.set_precision(24)
+        kind.set_size(3)
+        plan.set_chunk((chunk,))
+        plan.set_deflate(1)
+        d = h5py.h5d.create(f.id, b"x", kind, h5py.h5s.create_simple((count,)), dcpl=plan)
+        h5py.Dataset(d)[chunk:] = np.arange(10)
+
+    path, copy = copied(make, tmp_path)
+    with h5py.File(path) as f, h5py.File(copy) as g:
+        assert g["x"].chunks[0] < chunk and g["x"][chunk:].tolist() == f["x"][chunk:].tolist() == list(range(10))
+
+
 def test_dead_references_are_empty_and_said(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["x"], f["gone"] = 1, 2
@@ -155,6 +174,26 @@ with h5py.File(sys.argv[1], "w") as f:
     status, _, err = cli("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless")
     assert status == 0, err
     same(tmp_path / "a.h5", tmp_path / "b.h5")
+
+
+def test_lists_of_chunks_stay_of_their_kind(tmp_path):
+    """One chunk in a newer file needs no list. A B-tree would take 2 KiB, and be of another version of the format."""
+    def make(f):
+        for name, most in (("one", None), ("rows", (None, 30)), ("both", (None, None))):
+            f.create_dataset(name, data=np.zeros((20, 30)), chunks=(20, 30), maxshape=most)
+
+    path, copy = copied(make, tmp_path, libver="v110")
+    kinds = use("""
+import ctypes, sys, h5py
+from h5z_gpu import index
+for path in sys.argv[1:]:
+    with h5py.File(path) as f:
+        for d in f.values():
+            kind = ctypes.c_int()
+            index.hdf5().H5Dget_chunk_index_type(ctypes.c_int64(d.id.id), ctypes.byref(kind))
+            print(d.name, kind.value)
+""", path, copy).splitlines()
+    assert kinds[:3] == kinds[3:] == ["/both 5", "/one 1", "/rows 4"], kinds
 
 
 def test_messages_of_headers_that_objects_share(tmp_path):

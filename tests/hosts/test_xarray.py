@@ -329,6 +329,7 @@ for shape in shapes:
                 assert math.prod(c) * lazy.v.dtype.itemsize <= 32 << 20, (shape, parts, c)
 assert planned((365, 721, 1440), "f4")[1] == (34, 33, 1440)
 assert planned((365, 721, 1440), "f4", chunks={{"d0": 1, "d1": 10000}})[1] == (1, 721, 1440)
+assert planned((3, 90, 180), "f4", chunks={{"d0": 24}}, unlimited_dims="d0")[1] == (3, 90, 180)
 assert planned((365, 721, 1440), "f4", chunk_bytes=1 << 20)[1] == (34, 33, 288)
 assert planned((365, 721, 1440), "f4", parts=(1, 721, 1440))[1] == (1, 721, 1440)
 assert planned((365, 721, 1440), "f4", parts=(24, 721, 720))[1] == (24, 61, 720)

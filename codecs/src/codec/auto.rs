@@ -391,6 +391,17 @@ mod tests {
         }
     }
 
+    /// Neighbours are far apart on a grid of hundredths, of which a bound of 0.004 leaves more bits than there are.
+    #[test]
+    fn a_unit_of_two_bounds_and_a_half_is_kept() {
+        let at = |i: usize| ((17 * i % 4000) as f64 + f64::from((noise(i) * 8.0).floor())) / 100.0;
+        for dims in [[64, 128], [512, 128]] {
+            let with = |bound| chosen(&dims, Bound::Absolute(bound), |i| at(i) as f32);
+            assert_eq!(with(0.004), (Codec::Auto, Mode::Lossless), "{dims:?}");
+            assert_eq!(with(0.006).1, Mode::Absolute, "{dims:?}");
+        }
+    }
+
     #[test]
     fn a_few_values_are_kept_where_a_bound_tells_them_apart() {
         let few: Vec<f32> = (0..500).map(|i| noise(3 * i + 1)).collect();

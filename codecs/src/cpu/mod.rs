@@ -247,3 +247,24 @@ fn part(dims: &[u64], wanted: &[Range<u64>]) -> Option<Part> {
         .unzip();
     Part::new(&dims, &wanted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_does_where_several_have_too_little_memory() {
+        let run = |threads, enough: usize| {
+            let mut tried = Vec::new();
+            let done = with_fewer(threads, |n| {
+                tried.push(n);
+                if n <= enough { Ok(n) } else { Err(Error::NoMemory { bytes: 7 }) }
+            });
+            (done, tried)
+        };
+        assert_eq!(run(4, 4), (Ok(4), vec![4]));
+        assert_eq!(run(4, 3), (Ok(1), vec![4, 1]));
+        assert_eq!(run(4, 0), (Err(Error::NoMemory { bytes: 7 }), vec![4, 1]));
+        assert_eq!(run(1, 0), (Err(Error::NoMemory { bytes: 7 }), vec![1]));
+    }
+}

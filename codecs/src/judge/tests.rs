@@ -35,6 +35,9 @@ fn relative_differences_are_exact_at_the_limit() {
     assert!(held(&[ends[0], ends[1], (f64::MAX, 0.0)], Bound::Relative(0.5)));
     assert!(!held(&[ends[0], ends[1], (f64::MAX, -5e-324)], Bound::Relative(0.5)));
     assert!(!held(&[(5e-324, 5e-324), (1e-323, 5e-324)], Bound::Relative(0.9)));
+    // Between two floats lies the limit, 1 + 2^-53 less 2^-105, and a difference, 1 + 2^-54.
+    let with = |y| held(&[(-0.0, -0.0), (1f64.next_up(), y)], Bound::Relative(1f64.next_down()));
+    assert!(with(1.5 * 2f64.powi(-53)) && !with(2f64.powi(-53)));
     // One value alone is exact.
     assert!(held(&[(7.0, 7.0)], Bound::Relative(0.9)) && !held(&[(7.0, 7f64.next_up())], Bound::Relative(0.9)));
 }
@@ -160,6 +163,10 @@ fn threads_byte_orders_and_marks_change_no_verdict() {
         (marks[977], marks[7], error[977]) == (SPECIAL | BROKEN, BROKEN, 0.0)
             && error[8] == f64::from(y[8]) - f64::from(x[8])
     );
+    let mut late = x.clone();
+    late[2 * PIECE + 3] += 1.0;
+    let late = [1, 3].map(|threads| judge(bound, Dtype::F32, fill, [&a, &little(&late)], None, threads).unwrap());
+    assert_eq!(late.map(|v| (v.broken, v.first)), [(1, Some(2 * PIECE as u64 + 3)); 2]);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 //! What an offset costs, and rewriting of rough values. `tests/` holds the rest for every codec: what each class and
 //! predictor is taken for (`conformance.rs`), bounds, threads, damage, and rewriting of fields.
 
-use super::cpu;
+use super::{cpu, integers};
 use crate::bound;
 use crate::codec::chunk::Chunk;
 use crate::codec_id::CodecId;
 use crate::frame::Frame;
 use crate::judge::judge;
-use crate::params::{Bound, Codec, Dtype, Params, Request};
+use crate::params::{Bound, Class, Codec, Dtype, Params, Request};
 use crate::scalar::{Bits, Scalar};
 use proptest::prelude::*;
 
@@ -100,6 +100,21 @@ fn a_base_is_found_beside_values_that_have_none() {
             plain.iter().enumerate().map(|(i, &x)| if i / 8 % every == 0 { rare } else { x }).collect();
         let most = len(&plain) + 80_000 / every + 2000;
         assert!(len(&some) < most, "{rare}: {} bytes, {} without", len(&some), len(&plain));
+    }
+}
+
+/// On either side of zero: beyond 2^40 f64 may lose what interpolation needs, beyond 2^53 the integers themselves.
+#[test]
+fn large_integers_are_left_to_other_codecs() {
+    let dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(8) };
+    let params = Params::new("mode=lossless".parse().unwrap(), dtype, &[3000]).unwrap();
+    for (end, is_taken) in [(1i64 << 40, true), ((1 << 40) + 1, false), (1 << 60, false)] {
+        for sign in [1, -1] {
+            let values: Vec<i64> = (0..3000).map(|k| sign * (end - k)).collect();
+            let raw = bytemuck::cast_slice(&values);
+            let chunk = Chunk { params: &params, raw, threads: 1, used: None, kept: None };
+            assert_eq!(integers::encode(&chunk, None, &mut Vec::new()), Ok(is_taken), "{sign} {end}");
+        }
     }
 }
 

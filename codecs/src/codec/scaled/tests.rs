@@ -269,6 +269,23 @@ fn every_bit_comes_back_from_a_model_of_everything() {
     }
 }
 
+/// From -2^30 to 2^30 it is the special number's code, in i32: such a chunk is coded in another way.
+#[test]
+fn no_difference_is_taken_for_the_special_number() -> Result<()> {
+    let mut values: Vec<f64> = (0..5000).map(|i| [-1.0, 0.0, -1.0, 1.0, 1.0][i / 3 % 5] * 2f64.powi(30)).collect();
+    values[0] = 7.0; // which all others are counted from
+    let (of, raw) = (Params::new("mode=lossless".parse()?, I32, &[50, 100])?, raw(I32, &values));
+    for order in 0..=3 {
+        let way = Way { scale: Scale { special: Some(0), ..Scale::WHOLE }, order, inner: Inner::Bytes };
+        let chunk = Chunk { params: &of, raw: &raw, threads: 2, used: None, kept: Some(Kept::Scaled(way)) };
+        let (mut out, mut back) = (Vec::new(), vec![0xA5; raw.len()]);
+        assert!(exact::encode(&chunk, &mut out)?);
+        super::super::decode(&Frame::open(&out, 1)?, 1, &mut back)?;
+        assert!(back == raw, "{order}");
+    }
+    Ok(())
+}
+
 /// Each way that a sample may say, right or wrong, gives every bit back or nothing.
 #[test]
 fn a_wrong_way_loses_nothing() -> Result<()> {

@@ -53,6 +53,24 @@ fn a_middle_that_is_rounded_away_from_one_end_is_no_constant() {
     check(&values, Bound::Absolute(f32::from_bits(1).into()), None);
 }
 
+/// A third of 3 · 2^21 of the smallest numbers, rounded, is 2^21 of them; 1/3 in f64 is less than a third. The nearest
+/// pattern of two significant bits is that far away.
+#[test]
+fn a_pointwise_bound_that_is_rounded_up_is_not_used_up() {
+    let values: Vec<f32> = (0..256).map(|i| if i % 2 == 0 { f32::from_bits(3 << 21) } else { i as f32 }).collect();
+    check(&values, Bound::PointwiseRelative(1.0 / 3.0), None);
+}
+
+/// The sum of two of the largest numbers is infinite, their middle is not.
+#[test]
+fn the_largest_numbers_may_be_constant() {
+    for sign in [1.0, -1.0] {
+        let values: Vec<f64> = (0..9000).map(|i| sign * (1.7e308 + 1e300 * f64::from(i % 7))).collect();
+        let (bytes, _) = check(&values, Bound::Absolute(1e301), None);
+        assert!(bytes.len() < 2000, "{} bytes", bytes.len());
+    }
+}
+
 #[test]
 fn fill_values_cost_next_to_nothing_where_they_stand_together() {
     let fill = 1e20f32;

@@ -4,7 +4,8 @@
 `Salvage` is the copier of `copying` with three differences:
 
 1. Every stored chunk is decoded before it is copied. A chunk that cannot be decoded is replaced by one of the fill
-   value and named. So is the end of a dataset in one piece where the file was cut.
+   value and named. Where the file was cut, so is a chunk without a checksum, and the end of a dataset in one
+   piece.
 2. H5Ocopy is used for datasets of filters that are not installed alone: it fails where one chunk or one attribute
    cannot be read. Other stored chunks go over one by one.
 3. An object or attribute at which HDF5 fails is left out and named with HDF5's reason.
@@ -125,6 +126,9 @@ class Salvage(Copier):
             made = super().dataset(old, place, link, path)
             self.lost += fill_end(name, item, h5py.Dataset(made), self.there, self.fill)
             return made
+        ends = chunks.at + chunks.stored
+        for row in np.flatnonzero((ends > self.there) & ~chunks.frame):  # a frame has a checksum
+            chunks.damage.setdefault(int(row), f"it ends at byte {ends[row]}, the input at {self.there}")
         held = places_in(old.get_type())
         made = self.create(old, old.get_type(), held, None, link, path)
         self.addresses[place] = address(made)
