@@ -140,7 +140,8 @@ endif
 # has the `environments` made that its other steps need.
 test test-all: rust .env/made
 	@$(MAKE) --no-print-directory tools & tools=$$!; \
-	    $(MAKE) --no-print-directory .env/made $(CUDA_COMPILER); compiler=$$?; wait $$tools && exit $$compiler
+	    $(if $(CUDA_COMPILER),$(MAKE) --no-print-directory $(CUDA_COMPILER),:); compiler=$$?; \
+	    wait $$tools && exit $$compiler
 	@CARGO=$(CARGO) $(if $(HERE),H5Z_GPU_ARCHS=$(or $(H5Z_GPU_ARCHS),$(HERE))) tests/run.sh $(if $(filter test-all,$@),all)
 
 environments: .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14

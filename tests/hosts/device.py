@@ -18,7 +18,8 @@ def environment():
     assert not missing, f"{missing} are missing: run `cargo test --test gpu_kernels`, as `make test` does"
     return {"LD_LIBRARY_PATH": str(DRIVER), "FAKE_CUDA_KERNELS": str(KERNELS),
             "PYTHONPATH": f"{ROOT}/plugin/python:{Path(__file__).parent}",
-            "H5Z_GPU_PLUGIN_PATH": f"{BUILT}/plugin", "FAKE_CUDA_MEMORY": str(4 << 30)}
+            "H5Z_GPU_PLUGIN_PATH": f"{BUILT}/plugin", "FAKE_CUDA_MEMORY": str(4 << 30),
+            "FAKE_CUDA_CAPABILITY": os.environ.get("FAKE_CUDA_CAPABILITY", "90")}  # see tests/run.sh
 
 
 class Array:
