@@ -58,7 +58,7 @@ def filters(how):
 
 def create(path, a, chunks, how):
     f = h5py.File(path, "w")
-    return f, f.create_dataset("d", a.shape, "f4", chunks=tuple(map(min, chunks, a.shape)), **filters(how))
+    return f, f.create_dataset("d", a.shape, a.dtype, chunks=tuple(map(min, chunks, a.shape)), **filters(how))
 
 
 def write(path, a, chunks, how, array):
@@ -235,15 +235,7 @@ def written(path, a, chunks, codec, rel, array):
     chunks = {1: (math.prod(chunks),), 2: (chunks[0] * chunks[1] // 16, 16 * chunks[2]), 3: chunks}.get(
         a.ndim, (1,) * (a.ndim - 3) + chunks)
     how = h5z_gpu.Lossy(relative=rel, codec=codec)
-    with h5py.File(path, "w") as f:
-        f.create_dataset("d", a.shape, a.dtype, chunks=tuple(map(min, chunks, a.shape)), **how)
-
-    def run():
-        with h5py.File(path, "w") as f:
-            d = f.create_dataset("d", a.shape, a.dtype, chunks=tuple(map(min, chunks, a.shape)), **how)
-            h5z_gpu.write(d, array)
-
-    gbs = a.nbytes / 1e9 / best(2, run)
+    gbs = a.nbytes / 1e9 / best(2, lambda: write(path, a, chunks, how, array))
     ratio = a.nbytes / frames(path)[1]
     os.unlink(path)
     return gbs, ratio
@@ -255,11 +247,9 @@ def choice(folder, scratch, gb):
 
     path, shares = f"{scratch}/choice.h5", []
     print("device arrays, codec open                  1e-2      1e-3      1e-4      1e-6  GB/s, of the faster by name")
-    for name, dims in [(w[0].rsplit("/", 1)[-1], w[2]) for w in map(str.split, open(f"{folder}/fields.txt"))
-                       if w[1] == "f32"]:
-        a = np.fromfile(f"{folder}/{name}", "<f4").reshape([int(n) for n in dims.split("x")])
-        n = max(1, round(gb * 1e9 / a[0].nbytes))
-        a = a[:n] if len(a) > n else np.concatenate([a] * max(1, round(n / len(a))))
+    for name in [os.path.basename(w[0])[:-4] for w in map(str.split, open(f"{folder}/fields.txt")) if w[1] == "f32"]:
+        a = field(folder, name, gb)
+        a = a[:max(1, round(gb * 1e9 / a[0].nbytes))]
         on = torch.from_numpy(a).cuda()
         for size in ("4 MiB", "256 KiB"):
             cells = []
@@ -268,7 +258,7 @@ def choice(folder, scratch, gb):
                                 for codec in ("auto", "lorenzo", "planes")]
                 cells.append((auto, auto / max(named)))
             shares += [share for _, share in cells]
-            line(name.removesuffix(".f32"), size, *(f"{gbs:.1f} {share:.2f}" for gbs, share in cells))
+            line(name, size, *(f"{gbs:.1f} {share:.2f}" for gbs, share in cells))
     mean = math.exp(sum(map(math.log, shares)) / len(shares))
     print(f"  geometric mean of {len(shares)}: {mean:.3f}, least {min(shares):.3f}")
     waves = np.add.outer(np.add.outer(np.sin(np.arange(256) / 31), np.cos(np.arange(512) / 17)),
