@@ -39,7 +39,8 @@ fn check(test: &str, args: &[&str]) {
         return;
     }
     let orders = ["random", "forward", "backward"];
-    let third = std::env::var("H5Z_GPU_TEST_THIRD").ok().and_then(|third| third.parse().ok()).unwrap_or(0);
+    let third = std::env::var("H5Z_GPU_TEST_THIRD").map_or(0, |third| third.parse().expect("0, 1 or 2"));
+    assert!(third < orders.len(), "H5Z_GPU_TEST_THIRD is {third}; allowed are 0, 1, 2");
     for (seed, order) in orders.into_iter().enumerate().filter(|(k, _)| is_long() || *k == third) {
         let folder = kernels().to_str().unwrap();
         let env = [("FAKE_CUDA_KERNELS", folder), ("EMULATOR_ORDER", order), ("EMULATOR_SEED", &seed.to_string())];
