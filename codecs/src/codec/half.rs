@@ -78,8 +78,10 @@ pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
 /// What a GPU is asked, which gets such a chunk as f32: half the bound, where that does not follow from the range.
 /// `None`: the CPU's, as bytes of the other order are, and bounds without a half.
 pub fn for_kernels(params: &Params, raw_len: usize) -> Option<Params> {
-    let bound = params.request.bound;
-    let mut wide = Some(wide_params(params)).filter(|_| params.lossy_half(raw_len) && !chunk::foreign(params.dtype))?;
+    if !params.lossy_half(raw_len) || chunk::foreign(params.dtype) {
+        return None;
+    }
+    let (mut wide, bound) = (wide_params(params), params.request.bound);
     if !bound.follows_range() {
         wide.request.bound = halved(bound::resolve(bound, || None))?.into();
     }
