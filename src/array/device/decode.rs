@@ -230,7 +230,7 @@ impl Work<'_> {
             // SAFETY: slots of this stream's.
             #[allow(unsafe_code)]
             unsafe {
-                halves.narrow(self.device, stream)?;
+                halves.start(self.device, stream, "array_narrow")?;
             }
         }
         // SAFETY: slots of this stream's, and boxes of the array, whose owner promised that it can be written; they do

@@ -21,28 +21,12 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    /// Starts making f32.
+    /// Starts `array_widen`, which makes f32, or `array_narrow`, which makes 16-bit numbers.
     ///
     /// # Safety
     /// Both are memory of the device, each chunk as long as its step, when the stream comes to it.
     #[allow(unsafe_code)]
-    pub(super) unsafe fn widen(&self, device: &Device, stream: &mut Stream) -> Result<(), Failure> {
-        // SAFETY: this function's promise.
-        unsafe { self.start(device, stream, "array_widen") }
-    }
-
-    /// Starts making 16-bit numbers.
-    ///
-    /// # Safety
-    /// As of [`Halves::widen`].
-    #[allow(unsafe_code)]
-    pub(super) unsafe fn narrow(&self, device: &Device, stream: &mut Stream) -> Result<(), Failure> {
-        // SAFETY: this function's promise.
-        unsafe { self.start(device, stream, "array_narrow") }
-    }
-
-    #[allow(unsafe_code)]
-    unsafe fn start(&self, device: &Device, stream: &mut Stream, kernel: &str) -> Result<(), Failure> {
+    pub(super) unsafe fn start(&self, device: &Device, stream: &mut Stream, kernel: &str) -> Result<(), Failure> {
         let Halves { halves, wide, chunks, values, dtype } = *self;
         let parts = values.div_ceil(CTA_VALUES).clamp(1, 64) as u32;
         let args = HalfArgs {
@@ -54,7 +38,7 @@ impl Halves {
             parts,
             is_bfloat16: dtype.is_bfloat16().into(),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's promise.
         unsafe { stream.launch(device.kernel(kernel)?, chunks as u32 * parts, &args) }
     }
 }

@@ -369,7 +369,7 @@ impl Job {
         // SAFETY: slots of this stream's, each as long as its step.
         #[allow(unsafe_code)]
         unsafe {
-            halves.widen(self.device, stream)?;
+            halves.start(self.device, stream, "array_widen")?;
         }
         Ok(slots.to_vec())
     }

@@ -8,9 +8,10 @@
 //!
 //! A batch is some 32 MiB of raw bytes on a stream of its own, and several are on their way. DeviceEncoding is driven
 //! by whoever takes the frames ([`encode`]); decoding by threads, a batch each at a time ([`decode`]). A chunk that
-//! lies in the array whole, dense and aligned is neither gathered nor scattered. What the kernels do not take goes to
-//! the CPU. Where the device has no memory to work in, the host codes, and values are copied straight out of the array
-//! and into it ([`by_host`]).
+//! lies in the array whole, dense and aligned is neither gathered nor scattered. Frames come out of a batch together
+//! (`fetch`); under a bound 16-bit numbers are f32 for the codecs (`halves`). What the kernels do not take goes to the
+//! CPU. Where the device has no memory to work in, the host codes, and values are copied straight out of the array and
+//! into it ([`by_host`]).
 
 mod base;
 mod by_host;
