@@ -76,7 +76,7 @@ struct PlanesTuning;
 template <>
 struct PlanesTuning<float> {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ / 100 == 9 || __CUDA_ARCH__ / 100 == 10
-    static constexpr int ENCODE_CTAS = 4, WIDE_DECODE = 7;
+    static constexpr int ENCODE_CTAS = 5, WIDE_DECODE = 7;
 #else
     static constexpr int ENCODE_CTAS = 3, WIDE_DECODE = 6;
 #endif
@@ -84,6 +84,6 @@ struct PlanesTuning<float> {
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 2, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1,
+    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1,
                          WIDE_DECODE = 4;
 };

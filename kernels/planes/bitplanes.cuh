@@ -75,8 +75,13 @@ struct Stage {
     u32 same;
     // Its head, but for the predictor and exceptions; slices so far; the class that it is of, or a higher one.
     u32 head, slices, predictor, kind;
-    // Its base's range, where plane 0 does not tell.
-    long long least, most_quantum;
+    // Its base; the range of that, where plane 0 does not tell.
+    long long base, least, most_quantum;
+    // Each lane's pairs of a block, columns 0 and 2 before 1 and 3, while its exceptions are marked; then its words of a
+    // slice's bit planes, the sign's before those from the lowest bit on.
+    u32 scratch[16][32];
+    // Rank 3: each lane's pairs of the plane before a block.
+    u32 back[8][32];
     // Nibbles are 0 where none has been put.
     u32 nibbles[STAGE_NIBBLES], bytes[STAGE_BYTES / 4];
 };
@@ -151,6 +156,9 @@ __device__ __forceinline__ u32 put_plane(Stage& s, Parts& n, u32 word, bool limi
 
 // Puts the bit planes of a block whose residuals are pairs of 8 bits, or of 16 where it is wide, 0x80 added to each;
 // returns the modes of its slices. Whole warp.
+//
+// Planes go through shared memory, so that one put_plane visits all that have a word: nine copies of it in a row were
+// fetched more slowly than they ran.
 __device__ __forceinline__ u32 put_planes(Stage& s, Parts& n, const u32 (&a)[8], const u32 (&b)[8], bool wide,
                                           int lane) {
     // From pairs of 8 bits to pairs of 16: not added where they are, which would move registers.
@@ -161,19 +169,28 @@ __device__ __forceinline__ u32 put_planes(Stage& s, Parts& n, const u32 (&a)[8],
     for (int slice = wide; slice >= 0; slice--) {
         const bool top = slice == (int)wide;
         const u32 which = slice ? 0x7531 : 0x6420;
-        u32 x[8], modes = 0;
+        u32 x[8], some = 0;
 #pragma unroll
         for (int k = 0; k < 8; k++) x[k] = __byte_perm(a[k] + more, b[k] + more, which);
         transpose(x);
         if (top) sign = ~x[7];
 #pragma unroll
-        for (int p = 0; p < 8; p++) x[p] ^= sign;
-        if (!top) modes = put_plane(s, n, x[7], true, full, lane) << 14;
-#pragma unroll
-        for (int p = 6; p >= 0; p--) modes |= put_plane(s, n, x[p], true, full, lane) << 2 * p;
-        slices |= modes << 16 * slice;
+        for (int p = 0; p < 8; p++) {
+            x[p] ^= sign;
+            s.scratch[p + 1][lane] = x[p];
+            if (x[p] != 0) some |= 2u << p;
+        }
+        some = warp::any(top ? some & 0xff : some);
+        // The sign's is the last of all.
+        if (slice == 0) s.scratch[0][lane] = sign, some |= 1;
+        while (some != 0) {
+            const int p = 31 - __clz((int)some);
+            some ^= 1u << p;
+            const u32 mode = put_plane(s, n, s.scratch[p][lane], true, full, lane);
+            slices |= mode << (p == 0 ? (wide ? 30 : 14) : 16 * slice + 2 * (p - 1));
+        }
     }
-    return slices | put_plane(s, n, sign, true, full, lane) << (wide ? 30 : 14);
+    return slices;
 }
 
 // A tile's payload that is read: where the next of each part stands.

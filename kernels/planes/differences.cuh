@@ -12,37 +12,27 @@ namespace planes {
 
 constexpr u32 CLEAN = 0x80008000u;
 
-// What goes from one block of a tile to the next.
+// What goes from one block of a tile to the next in registers. Rank 2: pairs of the row before. Rank 1: pair b of the
+// row before, in `a`, of which the last lane's counts.
 struct Before {
-    // Rank 3: the plane before. Rank 2: its last row, in the first of both. Rank 1: the last lane's pair b of the row
-    // before, in back_a[0].
-    u32 back_a[4] = {}, back_b[4] = {};
-    __device__ __forceinline__ explicit Before(u32 rank) { back_a[0] = rank == 1 ? ZEROS : 0; }
+    u32 a, b = 0;
+    __device__ __forceinline__ explicit Before(u32 rank) : a(rank == 1 ? ZEROS : 0) {}
 };
 
 // Along x: rows of two planes.
 __device__ __forceinline__ void forward_x(u32 (&a)[8], u32 (&b)[8], u32 rank, Before& before, int lane) {
-    u32 left[8];
+    // Of rank 1 a row continues the one before: the last lane hands on what is left of the first lane's.
+    const bool last = rank == 1 && lane == 31, edge = rank != 1 && lane % 8 == 0;
+    const u32 next = b[7];
 #pragma unroll
-    for (int k = 0; k < 8; k++) left[k] = warp::from(b[k], (lane + 31) & 31);
-    if (rank == 1) {
-        const u32 last = left[7];
-        if (lane == 0) {
-#pragma unroll
-            for (int k = 7; k > 0; k--) left[k] = left[k - 1];
-            left[0] = before.back_a[0];
-        }
-        before.back_a[0] = last;
-    } else if (lane % 8 == 0) {
-#pragma unroll
-        for (int k = 0; k < 8; k++) left[k] = ZEROS;
-    }
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        left[k] = __byte_perm(left[k], b[k], 0x5432);
+    for (int k = 7; k >= 0; k--) {
+        u32 left = warp::from(!last ? b[k] : k > 0 ? b[k - 1] : before.a, (lane + 31) & 31);
+        if (edge) left = ZEROS;
+        left = __byte_perm(left, b[k], 0x5432);
         b[k] -= a[k];
-        a[k] -= left[k];
+        a[k] -= left;
     }
+    if (rank == 1) before.a = next;
 }
 
 // Along y, after x.
@@ -50,23 +40,27 @@ __device__ __forceinline__ void forward_y(u32 (&a)[8], u32 (&b)[8], u32 rank, Be
 #pragma unroll
     for (int k = 0; k < 8; k += 4) {
         const u32 last_a = warp::from(a[k + 3], (lane + 24) & 31), last_b = warp::from(b[k + 3], (lane + 24) & 31);
-        const u32 first_a = rank == 2 ? before.back_a[0] : 0, first_b = rank == 2 ? before.back_b[0] : 0;
-        const u32 up_a = lane < 8 ? first_a : last_a, up_b = lane < 8 ? first_b : last_b;
-        if (rank == 2) before.back_a[0] = last_a, before.back_b[0] = last_b;
+        const u32 up_a = lane >= 8   ? last_a
+                         : rank == 2 ? before.a
+                                     : 0,
+                  up_b = lane >= 8   ? last_b
+                         : rank == 2 ? before.b
+                                     : 0;
+        if (rank == 2) before.a = last_a, before.b = last_b;
 #pragma unroll
         for (int r = 3; r > 0; r--) a[k + r] -= a[k + r - 1], b[k + r] -= b[k + r - 1];
         a[k] -= up_a, b[k] -= up_b;
     }
 }
 
-// Along z, after y.
-__device__ __forceinline__ void forward_z(u32 (&a)[8], u32 (&b)[8], Before& before) {
+// Along z, after y. `back`: the plane before, which the tile's first block does not have; then the block's last one.
+__device__ __forceinline__ void forward_z(u32 (&a)[8], u32 (&b)[8], u32 (&back)[8][32], bool first, int lane) {
 #pragma unroll
     for (int r = 0; r < 4; r++) {
         const u32 next_a = a[r + 4], next_b = b[r + 4];
         a[r + 4] -= a[r], b[r + 4] -= b[r];
-        a[r] -= before.back_a[r], b[r] -= before.back_b[r];
-        before.back_a[r] = next_a, before.back_b[r] = next_b;
+        if (!first) a[r] -= back[r][lane], b[r] -= back[r + 4][lane];
+        back[r][lane] = next_a, back[r + 4][lane] = next_b;
     }
 }
 

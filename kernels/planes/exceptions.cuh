@@ -5,9 +5,13 @@
 //   begin_odd   where plane 0's extremes are no normal values: whether the whole tile has the same bits (same_tile),
 //               its few words are known then; else the base, of the first plane that has a normal value (base_range)
 //   mark        a block where a lane has an exception: its mask, and each exception gets the quantum of its predecessor
-//               in the row. In registers; where few lanes have any, by a loop over their rows (mark_few)
+//               in the row. Where few lanes have any, by a loop over their rows (mark_few)
 //   put_mask    behind the block's bit planes its mask; a block without one has none to put
 //   put_values  at the end: the one value that all have; else they are read again
+//
+// Most tiles run none of these, and what is long costs more to fetch than to run: they are calls, and short loops over
+// values in memory and pairs in shared memory: what is in local memory leaves the first cache for the values that
+// stream through it.
 #pragma once
 #include "wide_differences.cuh"
 
@@ -138,14 +142,15 @@ __device__ __forceinline__ u32 bits_of_row(u32 columns) {
 // A value while exceptions of class 0 are looked for.
 template <class S>
 struct Look {
-    // It is one. What u is where it is none, REACH added; the bits that it comes back with.
-    bool gone;
+    // It is one; it comes back within the bound. What u is where it is none, REACH added; the bits that it comes back
+    // with.
+    bool gone, holds;
     u32 u;
     Int<S> bits;
     __device__ __forceinline__ Look(S x, const Rule<S>& r, Int<S> fill, Int<S> base) {
         const Judged<S> j(x, r, fill);
         const Int<S> u = j.quantum - base + REACH;
-        gone = !j.holds || u >= 2 * REACH;
+        holds = j.holds, gone = !holds || u >= 2 * REACH;
         this->u = (u32)u;
         bits = j.settled(x, r);
     }
@@ -176,12 +181,9 @@ __device__ __forceinline__ bool add_exceptions(Stage& s, u32 mask, I least, I mo
 }
 
 // The same as `mark` where few lanes `bad` have exceptions, of a tile that lies in the array: lanes share the work on
-// one row of 32 values after the other, which are read again. By a short loop: what most tiles do not need comes from
-// far, and what is long costs more to fetch than to run. `pairs` are those of columns 0 and 2, then of 1 and 3. False:
-// too many rows have any. Whole warp.
+// one row of 32 values after the other, which are read again. False: too many rows have any. Whole warp.
 template <class S>
-__device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, Int<S> base, u32 block, bool& many,
-                                      int lane) {
+__device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, Int<S> base, u32 block, bool& many, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     const Array& c = s.chunk.array;
@@ -219,7 +221,7 @@ __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, 
             const u32 u0 = warp::from(u, column), u1 = warp::from(u, column + 1), u2 = warp::from(u, column + 2),
                       u3 = warp::from(u, column + 3);
             if (lane / 8 == one / 8) {
-                pairs[k] = pair(u0, u2), pairs[8 + k] = pair(u1, u3);
+                s.scratch[k][lane] = pair(u0, u2), s.scratch[8 + k][lane] = pair(u1, u3);
                 mask |= bits_of_row(gone >> column) << k;
             }
             if (x.gone) least = min(least, x.bits), most = max(most, x.bits);
@@ -230,40 +232,50 @@ __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, u32* pairs, 
     return true;
 }
 
-// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. True: the tile has
-// more of them than there may be. Whole warp.
+// Whether more values of a tile do not come back within the bound than one of class 0 or 1 may have, and two are seen to
+// differ. `wrong`: of the lane's values of a block, `first` the first of them. Whole warp.
 template <class S>
-__device__ __forceinline__ bool mark(Stage& s, const Rule<S>& r, const Tile& p, const S (&x)[8][4], u32 (&a)[8],
-                                     u32 (&b)[8], Int<S> base, u32 block, int lane) {
+__device__ __forceinline__ bool too_many(u32 wrong, S first, int lane) {
+    if (warp::total((u32)__popc(wrong)) <= (u32)fmt::PLANES_EXCEPTIONS) return false;
+    const u32 lanes = __ballot_sync(warp::ALL, wrong & 1);
+    const Int<S> bits = Traits<S>::bits(first), one = warp::from(bits, lanes ? __ffs((int)lanes) - 1 : 0);
+    return __any_sync(warp::ALL, (wrong & 1) && bits != one);
+}
+
+// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. The lowest class that
+// the tile may be of: above 0 where it has more exceptions than there may be. Whole warp.
+template <class S>
+__device__ __noinline__ u32 mark(Stage& s, u32 first, u32 left, const S (*x)[4], Int<S> base, u32 block, int lane) {
     using I = Int<S>;
+    const Rule<S> r = rule_of<S>(s);
     const I fill = fill_of<S>(s);
-    const u32 among = inside_block(s.chunk.array, p, block);
-    u32 all = 0;
+    const u32 among = inside_block(s.chunk.array, {first, left}, block);
+    u32 all = 0, wrong = 0;
     // The extremes of their bits.
     I least = ~(I)0, most = 0;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
 #pragma unroll
-    for (int k = 0; k < 32; k++) {
-        const Judged<S> j(x[k / 4][k % 4], r, fill);
-        const u32 bit = 1u << bit_of(k / 4, k % 4);
-        const bool far = !j.holds || j.quantum - base + REACH >= 2 * REACH;
-        const I bits = j.settled(x[k / 4][k % 4], r);
-        if (far) all |= bit;
-        const bool counts = far && (among & bit);
-        least = counts ? min(least, bits) : least, most = counts ? max(most, bits) : most;
+        for (int c = 0; c < 4; c++) {
+            const Look<S> l(x[k][c], r, fill, base);
+            const u32 bit = 1u << bit_of(0, c) << k;
+            if (l.gone) all |= bit;
+            if (!l.holds) wrong |= bit;
+            if (l.gone && (among & bit)) least = min(least, l.bits), most = max(most, l.bits);
+        }
     }
     warp::range(least, most);
-    if (add_exceptions(s, all & among, least, most, block, lane)) {
-        return true;
-    }
-#pragma unroll
+    if (add_exceptions(s, all & among, least, most, block, lane)) return too_many(wrong & among, x[0][0], lane) ? 2 : 1;
+#pragma unroll 1
     for (int k = 0; k < 8; k++) {
-        const u32 gone = exceptions_of(all, k);
+        const u32 gone = exceptions_of(all >> k, 0);
         if (!__any_sync(warp::ALL, gone != 0)) continue;
-        u32 v[4] = {a[k] & 0xffff, b[k] & 0xffff, a[k] >> 16, b[k] >> 16};
+        u32 &a = s.scratch[k][lane], &b = s.scratch[8 + k][lane];
+        u32 v[4] = {a & 0xffff, b & 0xffff, a >> 16, b >> 16};
         bridge_row(v, gone, REACH, lane);
-        a[k] = pair(v[0], v[2]), b[k] = pair(v[1], v[3]);
+        a = pair(v[0], v[2]), b = pair(v[1], v[3]);
     }
-    return false;
+    return 0;
 }
 
 // Puts the mask of a block. Whole warp.
@@ -282,13 +294,14 @@ __device__ __forceinline__ bool allowed(const Stage& s, u32& stored) {
 
 // Puts the values of exceptions, or that of all. Whole warp.
 template <class S>
-__device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, const Rule<S>& r, int lane) {
+__device__ __forceinline__ void put_values(const Stage& s, u32* to, u32 stored, int lane) {
     using T = Traits<S>;
     if (stored == 1) {
         if (lane == 0) put_value(to, (Int<S>)s.value);
         return;
     }
     const bool swap = s.chunk.flags & FLAG_SWAP;
+    const Rule<S> r = rule_of<S>(s);
     const Int<S> fill = fill_of<S>(s);
     const Tile p = tile_at(s.chunk.array, s.number - s.chunk.place.first_tile, lane);
 #pragma unroll 1

@@ -319,22 +319,4 @@ struct Fields {
     }
 };
 
-// Takes a block's residuals, whose planes have these modes, from the bits at `bits`, and leaves what stands behind them
-// there. False: they reach beyond `end`, or are followed by bits that are not 0. Whole warp.
-template <class I>
-__device__ __forceinline__ bool take_lengths(Taker& t, u32 modes, const ByNumber& of, u32 zeros, const u32*& bits,
-                                             const u32* end, I (&d)[8][4], int lane) {
-    u32 planes[3];
-#pragma unroll
-    for (int p = 2; p >= 0; p--) planes[p] = take_plane(t, modes >> 2 * p & 3, lane);
-    Fields fields;
-    const u32 mine = fields.look_up(planes, of);
-    const u32 upto = warp::inclusive(mine, lane), all = warp::from(upto, 31), words = (all + 31) / 32;
-    if (words > (u32)(end - bits)) return false;
-    const bool filled = all % 32 == 0 || bits[words - 1] >> all % 32 == 0;
-    fields.take(bits, upto - mine, zeros, d);
-    bits += words;
-    return filled;
-}
-
 }  // namespace planes

@@ -56,29 +56,27 @@ __device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Nex
     now.tile = s.next;
     if (now.tile >= args.tiles) return;
     now.p = next_tile(s, lane);
-    load_block(s.fetched, now.p, 0, now.x);
+    load_block_now(s.fetched, now.p, 0, now.x);
 }
 
-// Whether more values of a block do not come back within the bound than a tile of class 0 or 1 may have, and two are
-// seen to differ. Whole warp.
+// The same of a block whose values are `x`. Whole warp.
 template <class S>
-__device__ __forceinline__ bool many_wrong(const Rule<S>& r, const Tile& p, u32 block, const Stage& s,
-                                           const S (&x)[8][4], int lane) {
+__device__ __noinline__ bool many_wrong(const Stage& s, u32 first, u32 left, const S (*x)[4], int lane) {
+    const Rule<S> r = rule_of<S>(s);
     const Int<S> fill = fill_of<S>(s);
     u32 wrong = 0;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
 #pragma unroll
-    for (int k = 0; k < 32; k++) wrong |= (u32)!Judged<S>(x[k / 4][k % 4], r, fill).holds << bit_of(k / 4, k % 4);
-    wrong &= inside_block(s.chunk.array, p, block);
-    if (warp::total((u32)__popc(wrong)) <= (u32)fmt::PLANES_EXCEPTIONS) return false;
-    const u32 lanes = __ballot_sync(warp::ALL, wrong & 1);
-    const Int<S> bits = Traits<S>::bits(x[0][0]), first = warp::from(bits, lanes ? __ffs((int)lanes) - 1 : 0);
-    return __any_sync(warp::ALL, (wrong & 1) && bits != first);
+        for (int c = 0; c < 4; c++) wrong |= (u32)!Judged<S>(x[k][c], r, fill).holds << bit_of(0, c) << k;
+    }
+    return too_many(wrong & inside_block(s.chunk.array, {first, left}, 0), x[0][0], lane);
 }
 
 // Begins the tile whose first block is in `now`: its base, and what the stage counts. False where it is of another
 // class, or one whose payload is known.
 template <class S>
-__device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, Stage& s, long long& base, int lane) {
+__device__ __forceinline__ bool begin_tile(u32 next, Next<S>& now, Stage& s, int lane) {
     using T = Traits<S>;
     constexpr long long LIMIT = Quantizer<S>::LIMIT;
     const u32 flags = s.chunk.flags;
@@ -90,6 +88,7 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
         s.differ = false;
     }
     auto& x = now.x;
+    const Rule<S> r = rule_of<S>(s);
     bool good = r.usable;
     if (flags & FLAG_SWAP) swap_block(x);
     S lo = x[0][0], hi = x[0][0];
@@ -102,7 +101,9 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
     bool normal = first >= -LIMIT && first <= LIMIT && last >= -LIMIT && last <= LIMIT;
     if (flags & FLAG_FILL) normal = normal && !near_fill<16>(x, s.chunk.fill, r.step);
     if (!LIKELY(!__any_sync(warp::ALL, good && !normal))) {
-        if (many_wrong<S>(r, now.p, 0, s, x, lane)) {
+        S kept[8][4];
+        copy_block(kept, x);
+        if (__any_sync(warp::ALL, many_wrong<S>(s, now.p.first, now.p.left, kept, lane))) {
             __syncwarp();
             s.kind = 2;
             return false;
@@ -110,48 +111,29 @@ __device__ __forceinline__ bool begin_tile(Rule<S>& r, u32 next, Next<S>& now, S
         // Values are read again, so that they need not be kept meanwhile.
         good = __all_sync(warp::ALL, begin_odd<S>(s, now.p.first, now.p.left, lane));
         first = s.least, last = s.most_quantum;
-        r = rule_of<S>(s);
-        load_block(s.chunk.array, now.p, 0, x);
+        load_block_now(s.chunk.array, now.p, 0, x);
         if (flags & FLAG_SWAP) swap_block(x);
     }
-    base = good ? middle<S>(first, last) : 0;
+    const long long base = good ? middle<S>(first, last) : 0;
     good = good && narrow<S>(base);
     // The head grows in the stage, and so do its slices: registers are short.
-    if (lane == 0) s.head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, s.slices = 0;
+    if (lane == 0) s.base = base, s.head = (u32)(base >> Quantizer<S>::UNIT_LOG2) << 11, s.slices = 0;
     s.kind = good ? 0 : r.usable ? 1 : 2;
     __syncwarp();
     return good && s.same == 0;
 }
 
-// Marks the few exceptions of a block, as mark_few does: in memory pairs are found by their number. False: they are not
-// so few.
-template <class S>
-__device__ __forceinline__ bool put_few(Stage& s, const Tile& p, u32 (&a)[8], u32 (&b)[8], u32 bad, Int<S> base,
-                                        u32 block, bool& many, int lane) {
-    u32 pairs[16];
-#pragma unroll
-    for (int k = 0; k < 8; k++) pairs[k] = a[k], pairs[8 + k] = b[k];
-    if (!mark_few<S>(s, p.first, bad, pairs, base, block, many, lane)) return false;
-#pragma unroll
-    for (int k = 0; k < 8; k++) a[k] = pairs[k], b[k] = pairs[8 + k];
-    return true;
-}
-
 // Differences of a block by the tile's predictor, made clean pairs. Whether any is not 0, and whether any does not fit
 // 8 bits.
-__device__ __forceinline__ void difference(const Stage& s, u32 (&a)[8], u32 (&b)[8], Before& before, bool& some,
+__device__ __forceinline__ void difference(Stage& s, u32 (&a)[8], u32 (&b)[8], Before& before, u32 block, bool& some,
                                            bool& wide, int lane) {
     const u32 rank = s.chunk.array.rank, predictor = s.predictor;
-    // One branch after the other would move registers.
-    if (predictor > 2) {
+    if (predictor != 0) {
         forward_x(a, b, rank, before, lane);
-        forward_y(a, b, rank, before, lane);
-        forward_z(a, b, before);
-    } else if (predictor == 2) {
-        forward_x(a, b, rank, before, lane);
-        forward_y(a, b, rank, before, lane);
-    } else if (predictor == 1) {
-        forward_x(a, b, rank, before, lane);
+        if (predictor > 1) {
+            forward_y(a, b, rank, before, lane);
+            if (predictor > 2) forward_z(a, b, s.back, block == 0, lane);
+        }
     }
     const u32 bias = predictor == 0 ? 0x00800080u - ZEROS : 0x00800080u;
     u32 all = 0;
@@ -167,13 +149,15 @@ __device__ __forceinline__ void difference(const Stage& s, u32 (&a)[8], u32 (&b)
 // Codes a block of the growing tile, whose values are in `now`, and leaves those of the next one there: of this tile,
 // or of the next one. False: the tile is of another class, and nothing is left there.
 template <class S>
-__device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>& r, Next<S>& now, Stage& s, Parts& n,
-                                          Before& before, long long base, u32 block, int lane) {
+__device__ __forceinline__ bool put_block(const EncodeArgs& args, Next<S>& now, Stage& s, Parts& n, Before& before,
+                                          u32 block, int lane) {
     auto& x = now.x;
     u32 a[8], b[8];
     {
         // From shared memory each time: registers are short.
         const u32 flags = s.chunk.flags;
+        const Rule<S> r = rule_of<S>(s);
+        const long long base = s.base;
         if ((flags & FLAG_SWAP) && block > 0) swap_block(x);
         Quantizer<S> quantizer(Quantizer<S>::magic_of(base));
 #pragma unroll
@@ -185,19 +169,28 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
         }
         bool fine = quantizer.good(r);
         if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.chunk.fill, r.step);
-        // By votes, here and below: so the compiler knows that lanes stay together.
+        // By votes, here and below, of what calls return too: so the compiler knows that lanes stay together.
         const u32 bad = __ballot_sync(warp::ALL, !fine);
         if (!LIKELY(bad == 0)) {
             const bool inside = now.p.left == 0 || (now.p.left & Tile::WHOLE);
-            bool many = false;
-            if (!(__popc(bad) <= FEW_LANES && inside &&
-                  put_few<S>(s, now.p, a, b, bad, (Int<S>)base, block, many, lane)))
-                many = mark<S>(s, r, now.p, x, a, b, (Int<S>)base, block, lane);
-            if (many) {
-                // Of class 1 neither, mostly.
-                s.kind = many_wrong<S>(r, now.p, block, s, x, lane) ? 2 : 1;
+#pragma unroll
+            for (int k = 0; k < 8; k++) s.scratch[k][lane] = a[k], s.scratch[8 + k][lane] = b[k];
+            bool few = false, many = false;
+            if (__popc(bad) <= FEW_LANES && __all_sync(warp::ALL, inside))
+                few = mark_few<S>(s, now.p.first, bad, (Int<S>)base, block, many, lane);
+            u32 kind = many;
+            if (!__any_sync(warp::ALL, few)) {
+                S kept[8][4];
+                copy_block(kept, x);
+                kind = mark<S>(s, now.p.first, now.p.left, kept, (Int<S>)base, block, lane);
+            }
+            kind = warp::from(kind, 0);
+            if (__any_sync(warp::ALL, kind != 0)) {
+                s.kind = kind;
                 return false;
             }
+#pragma unroll
+            for (int k = 0; k < 8; k++) a[k] = s.scratch[k][lane], b[k] = s.scratch[8 + k][lane];
         }
     }
     if (block == 0) {
@@ -216,7 +209,7 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, const Rule<S>&
     }
     if (now.tile < args.tiles) load_block(s.fetched, now.p, fetched, x);
     bool some, wide;
-    difference(s, a, b, before, some, wide, lane);
+    difference(s, a, b, before, block, some, wide, lane);
     u32 modes = 0;
     if (some) modes = put_planes(s, n, a, b, wide, lane);
     if (!LIKELY(s.exceptions == 0)) put_mask(s, n, block, lane);
@@ -242,7 +235,7 @@ __device__ __forceinline__ void give_up(const EncodeArgs& args, Stage& s, const 
 // Brings the growing tile's first piece into its slot, and tells its lengths; of one that is of another class, lists
 // it. Whole warp.
 template <class S>
-__device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& r, Stage& s, const Parts& n, int lane) {
+__device__ __forceinline__ void end_tile(const EncodeArgs& args, Stage& s, const Parts& n, int lane) {
     constexpr u32 W = Traits<S>::W / 4;
     __syncwarp();
     if (!LIKELY(s.kind == 0)) {
@@ -286,7 +279,7 @@ __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& 
         for (u32 k = lane; k < nibbles; k += 32) to[k] = s.nibbles[k], s.nibbles[k] = 0;
         to += nibbles;
         for (u32 k = lane; k < bytes; k += 32) to[k] = s.bytes[k];
-        if (!LIKELY(!masked)) put_values<S>(s, to + bytes, stored, r, lane);
+        if (!LIKELY(!masked)) put_values<S>(s, to + bytes, stored, lane);
         if (lane == 0) slots::Board(args).tell(s.number, total, before, n.words);
     } else {
         give_up(args, s, n, RAW, lane);
@@ -295,21 +288,18 @@ __device__ __forceinline__ void end_tile(const EncodeArgs& args, const Rule<S>& 
 
 // Codes the tile whose first block is in `now`, and leaves the first block of the next one there.
 template <class S>
-__device__ __forceinline__ void put_tile(const EncodeArgs& args, Rule<S>& r, u32 next, Next<S>& now, Stage& s,
-                                         int lane) {
-    long long base;
+__device__ __forceinline__ void put_tile(const EncodeArgs& args, u32 next, Next<S>& now, Stage& s, int lane) {
     Parts n = {0};
-    if (LIKELY(begin_tile<S>(r, next, now, s, base, lane))) {
+    if (LIKELY(begin_tile<S>(next, now, s, lane))) {
         Before before(s.chunk.array.rank);
         bool good = true;
 #pragma unroll 1
-        for (u32 block = 0; block < BLOCKS && good; block++)
-            good = put_block<S>(args, r, now, s, n, before, base, block, lane);
+        for (u32 block = 0; block < BLOCKS && good; block++) good = put_block<S>(args, now, s, n, before, block, lane);
         if (!LIKELY(good)) fetch_next(args, s, now, lane);
     } else {
         fetch_next(args, s, now, lane);
     }
-    end_tile<S>(args, r, s, n, lane);
+    end_tile<S>(args, s, n, lane);
 }
 
 // Tiles by tickets, one after the other, each warp by itself. The ticket behind the next one is drawn while a tile is
@@ -325,10 +315,9 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     open_chunk<S>(s.next_chunk, args, next.chunk, lane);
     if (lane == 0) s.chunk = s.next_chunk, s.fetched = s.chunk.array;
     __syncwarp();
-    Rule<S> r = rule_of<S>(s);
     Next<S> now;
     now.tile = next.tile, now.p = tile_at(s.chunk.array, next.tile - s.chunk.place.first_tile, lane);
-    load_block(s.chunk.array, now.p, 0, now.x);
+    load_block_now(s.chunk.array, now.p, 0, now.x);
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
     u32 drawn = 0;
     if (lane == 0) drawn = atomicAdd((u32*)args.ticket, 1u);
@@ -340,13 +329,12 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         }
         u32 after = 0;
         if (lane == 0 && drawn < args.tiles) after = atomicAdd((u32*)args.ticket, 1u);
-        put_tile<S>(args, r, drawn, now, s, lane);
+        put_tile<S>(args, drawn, now, s, lane);
         drawn = after;
         if (now.tile < args.tiles && s.next_chunk.place.chunk != s.chunk.place.chunk) {
             __syncwarp();
             if (lane == 0) s.chunk = s.next_chunk;
             __syncwarp();
-            r = rule_of<S>(s);
         }
     }
 }

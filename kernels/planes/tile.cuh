@@ -147,6 +147,13 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
     }
 }
 
+// Copies a lane's values of a block between registers and memory, where a loop that is not unrolled finds a row.
+template <class S>
+__device__ __forceinline__ void copy_block(S (*to)[4], const S (*from)[4]) {
+#pragma unroll
+    for (int k = 0; k < 32; k++) to[k / 4][k % 4] = from[k / 4][k % 4];
+}
+
 // The lane's rows of a block; four values a load, or of any tile.
 template <class S>
 __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
@@ -178,6 +185,26 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
     for (int k = 0; k < 8; k++) load_row(c, p, 2 * (int)block + k / 4, k % 4, false, v[k]);
 }
 
+// The same into memory.
+template <class S>
+__device__ __noinline__ void load_rows(const Array& c, u32 first, u32 left, u32 block, S (*rows)[4]) {
+    S x[8][4];
+    load_block(c, {first, left}, block, x);
+    copy_block(rows, x);
+}
+
+// The same where the values are used at once: a tile that is not aligned costs a call, not its code once again.
+template <class S>
+__device__ __forceinline__ void load_block_now(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
+    if (LIKELY(p.left == 0)) {
+        load_block(c, {p.first, 0}, block, v);
+    } else {
+        S rows[8][4];
+        load_rows(c, p.first, p.left, block, rows);
+        copy_block(v, rows);
+    }
+}
+
 // The byte of a lane's word in which column c stands, and the bit of row k of a block there.
 __device__ __forceinline__ int byte_of(int c) { return c == 1 ? 2 : c == 2 ? 1 : c; }
 __device__ __forceinline__ int bit_of(int k, int c) { return 8 * byte_of(c) + k; }
@@ -194,11 +221,11 @@ __device__ __forceinline__ int inside_row(const Array& c, const Tile& p, int pla
 __device__ __forceinline__ u32 inside_block(const Array& c, const Tile& p, u32 block) {
     if (p.left == 0 || (p.left & Tile::WHOLE)) return warp::ALL;
     u32 inside = 0;
-#pragma unroll
+#pragma unroll 1
     for (int k = 0; k < 8; k++) {
         const int n = inside_row(c, p, 2 * (int)block + k / 4, k % 4);
 #pragma unroll
-        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(k, i);
+        for (int i = 0; i < 4; i++) inside |= (u32)(i < n) << bit_of(0, i) << k;
     }
     return inside;
 }

@@ -86,21 +86,6 @@ __device__ __forceinline__ void forward_z(I (&v)[8][4], Edge<I>& edge) {
     }
 }
 
-// Along as many axes as the predictor says. One branch after the other would move registers.
-template <class I>
-__device__ __forceinline__ void forward(I (&v)[8][4], u32 predictor, u32 rank, Edge<I>& edge, int lane) {
-    if (predictor > 2) {
-        forward_x(v, rank, edge, lane);
-        forward_y(v, rank, edge, lane);
-        forward_z(v, edge);
-    } else if (predictor == 2) {
-        forward_x(v, rank, edge, lane);
-        forward_y(v, rank, edge, lane);
-    } else if (predictor == 1) {
-        forward_x(v, rank, edge, lane);
-    }
-}
-
 // Undoes it.
 template <class I>
 __device__ __forceinline__ void backward_z(I (&v)[8][4], Edge<I>& edge) {
@@ -157,6 +142,7 @@ __device__ __forceinline__ void backward_x(I (&v)[8][4], u32 rank, Edge<I>& edge
         for (int i = 0; i < 4; i++) v[k][i] += less;
     }
 }
+// Along as many axes as the predictor says. One branch after the other would move registers.
 template <class I>
 __device__ __forceinline__ void backward(I (&v)[8][4], u32 predictor, u32 rank, Edge<I>& edge, int lane) {
     if (predictor > 2) {
