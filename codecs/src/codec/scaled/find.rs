@@ -14,12 +14,14 @@
 
 use super::scale::{Word, ordered};
 use crate::codec::kept::{Map, Scale};
+use crate::constants::LORENZO_TILE;
 use crate::params::{Class, Params};
 
-/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in `SAMPLED_PART` is in the sample,
-/// in `SAMPLE_RUNS` runs, so that looking at it costs little beside encoding.
+/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 8 of tiles is looked at, one in 16
+/// of a smaller chunk, in `SAMPLE_RUNS` runs, so that it costs little beside encoding.
 const RUN_VALUES: usize = 64;
-const SAMPLED_PART: usize = 16;
+const PART_OF_TILES: usize = 8;
+const PART_OF_CHUNK: usize = 16;
 const SAMPLE_RUNS: std::ops::RangeInclusive<usize> = 4..=32;
 /// Fewer numbers than this decide nothing.
 const DECIDING_VALUES: usize = 16;
@@ -48,19 +50,23 @@ pub(crate) struct Found {
     numbers: Vec<i64>,
 }
 
-/// Runs of a sample of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each.
+/// Runs of a sample of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each. Of a
+/// sample of whole tiles, whose rows have even lengths, an odd number of values lies from one run to the next, so that
+/// they do not all stand in the same columns; a smaller one is a chunk with rows of its own.
 pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
-    let runs = (len / size / RUN_VALUES / SAMPLED_PART).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
-    let apart = (len / runs / size).max(RUN_VALUES) * size;
-    (len / apart, apart, RUN_VALUES * size)
+    let values = len / size;
+    let is_tiles = values >= LORENZO_TILE;
+    let part = if is_tiles { PART_OF_TILES } else { PART_OF_CHUNK };
+    let runs = (values / RUN_VALUES / part).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
+    let apart = if is_tiles { (values / (runs + 1)) | 1 } else { (values / runs).max(RUN_VALUES) };
+    let count = if is_tiles { runs } else { values / apart };
+    (count, apart * size, RUN_VALUES * size)
 }
 
 /// The runs of a sample of numbers of `size` bytes that are looked at, one behind the other.
 pub(crate) fn looked_at(sample: &[u8], size: usize) -> Vec<u8> {
     let (count, apart, run) = runs(sample.len(), size);
-    let mut numbers = Vec::with_capacity(count * run);
-    sample.chunks_exact(apart).for_each(|part| numbers.extend_from_slice(&part[..run]));
-    numbers
+    (0..count).flat_map(|k| &sample[k * apart..k * apart + run]).copied().collect()
 }
 
 /// Looks at these numbers, runs of a sample.

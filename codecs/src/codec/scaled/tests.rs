@@ -4,6 +4,7 @@
 use crate::codec::chunk::Chunk;
 use crate::codec::exact;
 use crate::codec::kept::{Inner, Kept, Scale, Way};
+use crate::codec::scaled::runs;
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::{self, Frame};
@@ -111,6 +112,21 @@ fn floats_of_which_few_differ_are_kept_by_a_dictionary() {
             let ratio = raw.len() / frame.len();
             assert!(codec(&frame) == CodecId::SCALED && ratio >= usize::from(dtype.size), "{dtype:?}: ratio {ratio}");
         }
+    }
+}
+
+/// Half of each row may lie beyond the array: a run in the same columns of each row would say nothing of the rest.
+#[test]
+fn numbers_are_looked_at_in_all_columns() {
+    for (values, row) in [(8192, 128), (8192, 1024), (32_768, 128), (32_768, 1024), (65_536, 1024)] {
+        let (count, apart, run) = runs(4 * values, 4);
+        assert!((count - 1) * apart + run <= 4 * values, "{values}: {count} runs, {apart} bytes apart");
+        let mut columns: Vec<usize> = (0..count).map(|k| k * apart / 4 % row).collect();
+        columns.sort_unstable();
+        columns.push(columns[0] + row);
+        // From one column where a run begins to the next, beyond the row's end as well.
+        let widest = columns.windows(2).map(|w| w[1] - w[0]).max();
+        assert!(widest <= Some((row / 8).max(run / 4)), "{values}, rows of {row}: {columns:?}");
     }
 }
 
