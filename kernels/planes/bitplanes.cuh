@@ -77,8 +77,8 @@ struct Stage {
     u32 head, slices, predictor, kind;
     // Its base; the range of that, where plane 0 does not tell.
     long long base, least, most_quantum;
-    // Each lane's pairs of a block, columns 0 and 2 before 1 and 3, while its exceptions are marked; then its words of a
-    // slice's bit planes, the sign's before those from the lowest bit on.
+    // Each lane's pairs of a block, columns 0 and 2 before 1 and 3, while its exceptions are marked; then its words of
+    // a slice's bit planes, the sign's before those from the lowest bit on.
     u32 scratch[16][32];
     // Rank 3: each lane's pairs of the plane before a block.
     u32 back[8][32];

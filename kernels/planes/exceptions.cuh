@@ -232,8 +232,8 @@ __device__ __noinline__ bool mark_few(Stage& s, u32 first, u32 bad, Int<S> base,
     return true;
 }
 
-// Whether more values of a tile do not come back within the bound than one of class 0 or 1 may have, and two are seen to
-// differ. `wrong`: of the lane's values of a block, `first` the first of them. Whole warp.
+// Whether more values of a tile do not come back within the bound than one of class 0 or 1 may have, and two are seen
+// to differ. `wrong`: of the lane's values of a block, `first` the first of them. Whole warp.
 template <class S>
 __device__ __forceinline__ bool too_many(u32 wrong, S first, int lane) {
     if (warp::total((u32)__popc(wrong)) <= (u32)fmt::PLANES_EXCEPTIONS) return false;
@@ -242,8 +242,8 @@ __device__ __forceinline__ bool too_many(u32 wrong, S first, int lane) {
     return __any_sync(warp::ALL, (wrong & 1) && bits != one);
 }
 
-// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. The lowest class that
-// the tile may be of: above 0 where it has more exceptions than there may be. Whole warp.
+// Marks the exceptions of a block, whose values are `x`, and gives its pairs what stands for them. The lowest class
+// that the tile may be of: above 0 where it has more exceptions than there may be. Whole warp.
 template <class S>
 __device__ __noinline__ u32 mark(Stage& s, u32 first, u32 left, const S (*x)[4], Int<S> base, u32 block, int lane) {
     using I = Int<S>;

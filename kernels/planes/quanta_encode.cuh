@@ -59,7 +59,7 @@ __device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Nex
     load_block_now(s.fetched, now.p, 0, now.x);
 }
 
-// The same of a block whose values are `x`. Whole warp.
+// Whether a tile whose first block has the values `x` is of class 2 or 3: too_many. Whole warp.
 template <class S>
 __device__ __noinline__ bool many_wrong(const Stage& s, u32 first, u32 left, const S (*x)[4], int lane) {
     const Rule<S> r = rule_of<S>(s);

@@ -17,8 +17,8 @@ use crate::codec::kept::{Map, Scale};
 use crate::constants::LORENZO_TILE;
 use crate::params::{Class, Params};
 
-/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 8 of tiles is looked at, one in 16
-/// of a smaller chunk, in `SAMPLE_RUNS` runs, so that it costs little beside encoding.
+/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 8 of tiles is looked at, one in
+/// 16 of a smaller chunk, in `SAMPLE_RUNS` runs, so that it costs little beside encoding.
 const RUN_VALUES: usize = 64;
 const PART_OF_TILES: usize = 8;
 const PART_OF_CHUNK: usize = 16;
