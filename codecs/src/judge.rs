@@ -17,7 +17,7 @@ mod exact;
 
 use crate::error::{Error, Result};
 use crate::params::{Bound, Class, Dtype};
-use crate::scalar::{Bits, Scalar};
+use crate::scalar::{Bits, Scalar, WrappingInt};
 use crate::{memory, parallel};
 use exact::{Dyadic, quiet};
 

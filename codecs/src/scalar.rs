@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Neg, Shl, Shr, Sub};
 
-/// The bits of a number in their own width, so that loops over them stay narrow and compile to vector code.
-pub trait Bits:
+/// An integer that wraps around at its width.
+pub trait WrappingInt:
     bytemuck::Pod
     + Ord
     + Debug
@@ -18,8 +18,31 @@ pub trait Bits:
     + Shr<u32, Output = Self>
 {
     const ZERO: Self;
+    const ONE: Self;
     fn plus(self, b: Self) -> Self;
     fn minus(self, b: Self) -> Self;
+}
+
+macro_rules! wrapping_int {
+    ($($t:ty)*) => {$(
+        impl WrappingInt for $t {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            #[inline(always)]
+            fn plus(self, b: Self) -> Self {
+                self.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn minus(self, b: Self) -> Self {
+                self.wrapping_sub(b)
+            }
+        }
+    )*};
+}
+wrapping_int!(u32 u64 i16 i32 i64);
+
+/// The bits of a number in their own width, so that loops over them stay narrow and compile to vector code.
+pub trait Bits: WrappingInt {
     /// The lowest byte.
     fn low(self) -> u8;
     fn from_u8(b: u8) -> Self;
@@ -33,15 +56,6 @@ pub trait Bits:
 macro_rules! bits {
     ($t:ident) => {
         impl Bits for $t {
-            const ZERO: Self = 0;
-            #[inline(always)]
-            fn plus(self, b: Self) -> Self {
-                self.wrapping_add(b)
-            }
-            #[inline(always)]
-            fn minus(self, b: Self) -> Self {
-                self.wrapping_sub(b)
-            }
             #[inline(always)]
             fn low(self) -> u8 {
                 self as u8
@@ -92,8 +106,8 @@ pub trait Scalar:
     const MANTISSA: u32;
     /// Bits of the exponent.
     const EXPONENT: u32 = 8 * Self::SIZE as u32 - 1 - Self::MANTISSA;
-    /// Exponent of the smallest normal number: -126 or -1022.
-    const MIN_EXPONENT: i32;
+    /// What is added to an exponent where it is stored: 127 or 1023.
+    const BIAS: i32 = (1 << (Self::EXPONENT - 1)) - 1;
     const ZERO: Self;
     const INFINITY: Self;
 
@@ -103,14 +117,19 @@ pub trait Scalar:
     /// Rounded to nearest, ties to even.
     fn from_f64(x: f64) -> Self;
     fn abs(self) -> Self;
+
+    /// 2^e, which is normal.
+    #[inline(always)]
+    fn power_of_two(e: i32) -> Self {
+        Self::of_bits(Self::Bits::from_u64((e + Self::BIAS) as u64) << Self::MANTISSA)
+    }
 }
 
 macro_rules! scalar {
-    ($t:ident, $bits:ident, $mantissa:literal, $min:literal) => {
+    ($t:ident, $bits:ident, $mantissa:literal) => {
         impl Scalar for $t {
             type Bits = $bits;
             const MANTISSA: u32 = $mantissa;
-            const MIN_EXPONENT: i32 = $min;
             const ZERO: Self = 0.0;
             const INFINITY: Self = $t::INFINITY;
             #[inline(always)]
@@ -137,8 +156,8 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, u32, 23, -126);
-scalar!(f64, u64, 52, -1022);
+scalar!(f32, u32, 23);
+scalar!(f64, u64, 52);
 
 /// Whether abs(x − y) ≤ b holds in exact real arithmetic. False for anything not finite.
 ///

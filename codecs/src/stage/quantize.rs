@@ -16,7 +16,7 @@
 //! with the bound one too, what rounding adds cannot exceed it.
 
 use crate::constants::{LORENZO_BASE_FROM, LORENZO_BASE_REACH, LORENZO_FINE_BITS, LORENZO_POINT_LIMIT};
-use crate::scalar::{Bits, Scalar, mul_down, within};
+use crate::scalar::{Bits, Scalar, WrappingInt, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
 /// of the sum are that integer's. Compiles to two additions on every vector unit.

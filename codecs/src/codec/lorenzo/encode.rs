@@ -23,7 +23,7 @@ use crate::bound::Used;
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
 use crate::error::Result;
 use crate::memory;
-use crate::scalar::{Bits, Scalar};
+use crate::scalar::{Bits, Scalar, WrappingInt};
 use crate::simd::vectorize;
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};

@@ -138,7 +138,7 @@ fn append<W: Word>(words: &[W], out: &mut Vec<u8>) -> Result<()> {
     if cfg!(target_endian = "little") {
         out.extend_from_slice(bytemuck::cast_slice(words));
     } else {
-        words.iter().for_each(|w| out.extend_from_slice(bytemuck::bytes_of(&w.little())));
+        words.iter().for_each(|w| out.extend_from_slice(bytemuck::bytes_of(&(*w).le())));
     }
     Ok(())
 }
@@ -265,7 +265,7 @@ fn bars<'a, W>(grid: &Grid, threads: usize, out: &'a mut [W]) -> Result<Vec<Bar<
 fn read_words<W: Word>(bytes: &[u8], to: &mut [W]) {
     bytemuck::cast_slice_mut(to).copy_from_slice(bytes);
     if cfg!(target_endian = "big") {
-        to.iter_mut().for_each(|w| *w = w.little());
+        to.iter_mut().for_each(|w| *w = (*w).le());
     }
 }
 

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
-use std::ops::{BitAnd, BitOr, BitOrAssign, BitXor, BitXorAssign, Not, Shl, Shr};
+use crate::scalar::Bits;
 
 /// Columns of a cube of 4-byte words, the most there are.
 const MOST_COLUMNS: usize = NDZIP_CUBE / 32;
@@ -25,51 +25,22 @@ const PLANE: usize = NDZIP_SIDE_3 * NDZIP_SIDE_3;
 pub type Cube<W> = [W; NDZIP_CUBE];
 
 /// An unsigned word that holds one value.
-pub trait Word:
-    bytemuck::Pod
-    + Eq
-    + Send
-    + Sync
-    + std::fmt::Debug
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + BitXor<Output = Self>
-    + Not<Output = Self>
-    + Shl<usize, Output = Self>
-    + Shr<usize, Output = Self>
-    + BitOrAssign
-    + BitXorAssign
-{
+pub trait Word: Bits {
     const BYTES: usize = size_of::<Self>();
     /// Bits of a word: values of a column, planes of a column.
     const BITS: usize = 8 * size_of::<Self>();
     /// Columns of a cube.
     const COLUMNS: usize = NDZIP_CUBE / Self::BITS;
-    const ZERO: Self;
-    fn add(self, b: Self) -> Self;
-    fn sub(self, b: Self) -> Self;
     fn rotate_left(self) -> Self;
     fn rotate_right(self) -> Self;
-    /// Flips the lower bits of a word whose highest bit is set; its own inverse.
-    fn flip(self) -> Self;
     fn ones(self) -> usize;
     /// All bits as the highest one is.
     fn spread_top(self) -> Self;
-    fn little(self) -> Self;
 }
 
 macro_rules! word {
     ($t:ident, $signed:ident) => {
         impl Word for $t {
-            const ZERO: Self = 0;
-            #[inline(always)]
-            fn add(self, b: Self) -> Self {
-                self.wrapping_add(b)
-            }
-            #[inline(always)]
-            fn sub(self, b: Self) -> Self {
-                self.wrapping_sub(b)
-            }
             #[inline(always)]
             fn rotate_left(self) -> Self {
                 $t::rotate_left(self, 1)
@@ -79,20 +50,12 @@ macro_rules! word {
                 $t::rotate_right(self, 1)
             }
             #[inline(always)]
-            fn flip(self) -> Self {
-                self ^ (self.spread_top() >> 1)
-            }
-            #[inline(always)]
             fn ones(self) -> usize {
                 self.count_ones() as usize
             }
             #[inline(always)]
             fn spread_top(self) -> Self {
                 (self as $signed >> ($t::BITS - 1)) as $t
-            }
-            #[inline(always)]
-            fn little(self) -> Self {
-                self.to_le()
             }
         }
     };
@@ -122,7 +85,7 @@ fn difference<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
         while rest.len() > row {
             let at = rest.len() - row;
             let (before, this) = rest.split_at_mut(at);
-            this.iter_mut().zip(&before[at - row..]).for_each(|(a, b)| *a = a.sub(*b));
+            this.iter_mut().zip(&before[at - row..]).for_each(|(a, b)| *a = a.minus(*b));
             rest = before;
         }
     }
@@ -135,7 +98,7 @@ fn integrate<W: Word>(cube: &mut Cube<W>, block: usize, row: usize) {
         let mut rest = block;
         while rest.len() > row {
             let (before, this) = rest.split_at_mut(row);
-            this[..row].iter_mut().zip(&*before).for_each(|(a, b)| *a = a.add(*b));
+            this[..row].iter_mut().zip(&*before).for_each(|(a, b)| *a = a.plus(*b));
             rest = this;
         }
     }
@@ -151,7 +114,7 @@ fn difference_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
     let per_side = side / W::BITS;
     if per_side > 1 {
         for c in (0..W::COLUMNS).filter(|c| c % per_side != 0) {
-            rows[c] = rows[c].sub(last[c - 1]);
+            rows[c] = rows[c].minus(last[c - 1]);
         }
     }
 }
@@ -166,10 +129,10 @@ fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
         // Sum of the columns before this one on its line of the cube.
         let mut before = [W::ZERO; MOST_COLUMNS];
         for c in (0..W::COLUMNS).filter(|c| c % per_side != 0) {
-            before[c] = before[c - 1].add(last[c - 1]);
+            before[c] = before[c - 1].plus(last[c - 1]);
         }
         for row in upper.chunks_exact_mut(W::COLUMNS).chain([last]) {
-            row.iter_mut().zip(&before).for_each(|(w, b)| *w = w.add(*b));
+            row.iter_mut().zip(&before).for_each(|(w, b)| *w = w.plus(*b));
         }
     }
 }
@@ -177,7 +140,7 @@ fn integrate_columns<W: Word>(rows: &mut Cube<W>, side: usize) {
 /// Flips the lower bits of negative words (§4.2); its own inverse.
 #[inline(always)]
 fn flip<W: Word>(cube: &mut Cube<W>) {
-    cube.iter_mut().for_each(|w| *w = w.flip());
+    cube.iter_mut().for_each(|w| *w = *w ^ w.spread_top() >> 1);
 }
 
 /// From a cube's values to `rows` of residuals in sign and magnitude: §4 up to the bit planes. Spoils the cube.
@@ -228,7 +191,7 @@ pub fn backward<W: Word>(rows: &mut Cube<W>, cube: &mut Cube<W>, rank: usize, fl
 pub fn heads<W: Word>(rows: &Cube<W>, heads: &mut [W]) -> bool {
     let mut all = [W::ZERO; MOST_COLUMNS];
     for row in rows.chunks_exact(W::COLUMNS) {
-        all.iter_mut().zip(row).for_each(|(all, w)| *all |= *w);
+        all.iter_mut().zip(row).for_each(|(all, w)| *all = *all | *w);
     }
     heads.copy_from_slice(&all[..W::COLUMNS]);
     all.iter().any(|h| *h != W::ZERO)
@@ -261,18 +224,19 @@ pub fn turn_back<W: Word>(rows: &Cube<W>, cube: &mut Cube<W>) {
 pub fn transpose<W: Word>(rows: &mut Cube<W>) {
     let mut distance = W::BITS / 2;
     // The lower half of every 2 · distance bits.
-    let mut mask = !W::ZERO >> distance;
+    let mut mask = W::ZERO.minus(W::ONE) >> distance as u32;
     while distance > 0 {
+        let shift = distance as u32;
         for pair in rows.chunks_exact_mut(2 * distance * W::COLUMNS) {
             let (upper, lower) = pair.split_at_mut(distance * W::COLUMNS);
             for (a, b) in upper.iter_mut().zip(lower) {
-                let t = (*a ^ (*b >> distance)) & mask;
-                *a ^= t;
-                *b ^= t << distance;
+                let t = (*a ^ *b >> shift) & mask;
+                *a = *a ^ t;
+                *b = *b ^ t << shift;
             }
         }
         distance /= 2;
-        mask = mask ^ (mask << distance);
+        mask = mask ^ mask << distance as u32;
     }
 }
 

@@ -45,7 +45,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 fn numbers<W: Word>(raw: &[u8]) -> Vec<W> {
-    raw.chunks_exact(W::BYTES).map(|w| bytemuck::pod_read_unaligned::<W>(w).little()).collect()
+    raw.chunks_exact(W::BYTES).map(|w| bytemuck::pod_read_unaligned::<W>(w).le()).collect()
 }
 
 /// Length and hash of the stream that celerity/ndzip (ff4e670, serial CPU codec) writes for `field`; integers: the same

@@ -18,11 +18,12 @@ use super::layout::Layout;
 use super::lengths::NUMBER_PLANES;
 use super::numbers;
 use super::shape::{BLOCK, BLOCKS, Shape};
-use super::types::{Held, Int, Value};
+use super::types::{Held, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_LANES, PLANES_TILE};
 use crate::error::{Damage, Result};
 use crate::memory::boxed;
+use crate::scalar::WrappingInt;
 use crate::stage::tiles::{Share, Tile};
 
 /// What a frame says before its first tile.
@@ -105,7 +106,7 @@ pub(super) fn tile<S: Value, E: Held<S>>(
         let base = S::to_wide(value(at.base.as_flattened()));
         let map = match (head.class, head.lengths.exponent) {
             (Class::Wide, _) => Map::Quanta,
-            (_, Some(e)) => Map::Integers(numbers::power_of_two(e)),
+            (_, Some(e)) => Map::Integers(S::power_of_two(e)),
             _ if context.float => Map::Ordered,
             _ => Map::Bits,
         };

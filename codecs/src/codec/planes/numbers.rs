@@ -16,6 +16,7 @@ use super::shape::LAYER;
 use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::PLANES_TILE;
+use crate::scalar::WrappingInt;
 
 /// Between a float's bits and a number of the same order; undoes itself.
 #[inline(always)]
@@ -42,7 +43,7 @@ pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, 
         #[inline(always)]
         || {
             // A value has this exponent less the places by which its integer is shorter than a mantissa.
-            let most = S::Wide::truncate(i64::from(e + S::BIAS) + i64::from(S::FRACTION));
+            let most = S::Wide::truncate(i64::from(e + S::BIAS) + i64::from(S::MANTISSA));
             for (m, &x) in m.iter_mut().zip(x) {
                 let bits = x.to_wide();
                 let number = mantissa::<S>(bits).shifted_right(most.minus(power::<S>(bits)));
@@ -58,11 +59,6 @@ pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, 
 #[inline(always)]
 pub(super) fn scaled<S: Value>(m: S::Wide, power_of_two: S) -> S {
     S::of_quantum(m) * power_of_two
-}
-
-/// 2^e, which is normal.
-pub(super) fn power_of_two<S: Value>(e: i32) -> S {
-    S::of_wide(S::Wide::truncate(i64::from(e + S::BIAS) << S::FRACTION))
 }
 
 /// Takes the middle of the first layer that has more than exceptions from all numbers, and returns it.
@@ -94,13 +90,13 @@ pub(super) fn less_base<I: Int>(m: &mut Ints<I>, flags: &Flags, unit: impl Unit)
 /// The exponent of a float's bits as they have it.
 #[inline(always)]
 fn power<S: Value>(bits: S::Wide) -> S::Wide {
-    bits >> S::FRACTION & (S::Wide::ONE << (8 * S::SIZE as u32 - 1 - S::FRACTION)).minus(S::Wide::ONE)
+    bits >> S::MANTISSA & (S::Wide::ONE << (8 * S::SIZE as u32 - 1 - S::MANTISSA)).minus(S::Wide::ONE)
 }
 
 /// The mantissa of a normal float's bits.
 #[inline(always)]
 fn mantissa<S: Value>(bits: S::Wide) -> S::Wide {
-    let hidden = S::Wide::ONE << S::FRACTION;
+    let hidden = S::Wide::ONE << S::MANTISSA;
     bits & hidden.minus(S::Wide::ONE) | hidden
 }
 
@@ -132,7 +128,7 @@ pub(super) fn exponent<S: Value>(x: &[S; PLANES_TILE], flags: &Flags, unit: impl
         }
     }
     // 2^(lo - bias - fraction) is the highest power of two that all are multiples of.
-    let e = lo as i32 - S::BIAS - S::FRACTION as i32;
+    let e = lo as i32 - S::BIAS - S::MANTISSA as i32;
     (hi > 0 && e > -S::BIAS).then_some(e)
 }
 
@@ -150,7 +146,7 @@ mod tests {
             integers(&x, e, Portable, &mut m);
             let base = less_base(&mut m, &none, Portable);
             for (m, x) in m.iter().zip(x) {
-                assert!(scaled(m.plus(base), power_of_two::<S>(e)).to_wide() == x.to_wide());
+                assert!(scaled(m.plus(base), S::power_of_two(e)).to_wide() == x.to_wide());
             }
         }
     }

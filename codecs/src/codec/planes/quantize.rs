@@ -11,7 +11,7 @@ use super::types::{Int, Value};
 use super::unit::Unit;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
 use crate::params::Params;
-use crate::scalar::{Bits, mul_down};
+use crate::scalar::{Bits, WrappingInt, mul_down};
 use std::ops::RangeInclusive;
 
 /// The numbers that decide what a value becomes.

@@ -6,29 +6,12 @@ use crate::constants::{
     PLANES_BASE_F32, PLANES_BASE_F64, PLANES_LIMIT_F32, PLANES_LIMIT_F64, PLANES_STEP_LOG2_F32, PLANES_STEP_LOG2_F64,
     PLANES_UNIT_F32, PLANES_UNIT_F64,
 };
-use crate::scalar::{Bits, Scalar};
-use std::fmt::Debug;
-use std::ops::{BitAnd, BitOr, BitXor, Shl, Shr};
+use crate::scalar::{Bits, Scalar, WrappingInt};
 
 /// A quantum less its base, or a difference of such: wraps around at its width.
-pub(crate) trait Int:
-    bytemuck::Pod
-    + Ord
-    + Debug
-    + Send
-    + Sync
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + BitXor<Output = Self>
-    + Shl<u32, Output = Self>
-    + Shr<u32, Output = Self>
-{
+pub(crate) trait Int: WrappingInt {
     /// Bytes, which are also the most slices of a block.
     const BYTES: usize;
-    const ZERO: Self;
-    const ONE: Self;
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
     /// Keeps the lowest bits.
     fn truncate(wide: i64) -> Self;
     fn wide(self) -> i64;
@@ -82,16 +65,6 @@ macro_rules! int {
         impl Int for $t {
             $($more)*
             const BYTES: usize = size_of::<$t>();
-            const ZERO: Self = 0;
-            const ONE: Self = 1;
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
-            }
             #[inline(always)]
             fn truncate(wide: i64) -> Self {
                 wide as $t
@@ -186,9 +159,6 @@ pub(crate) trait Value: Scalar {
     const CLAMPED: bool;
     /// Binary logarithm of the largest usable step.
     const STEP_LOG2: u32;
-    /// Bits of the fraction, and what is added to an exponent.
-    const FRACTION: u32;
-    const BIAS: i32;
     /// Binary logarithm of the part of the bound by which the test for it is stricter.
     const STRICTER_LOG2: i32;
     /// The integer nearest to x · i, ties to even, as a number of the type and as an integer. Right where it is at most
@@ -198,8 +168,18 @@ pub(crate) trait Value: Scalar {
     fn of_quantum(q: Self::Wide) -> Self;
     /// f(q) of a quantum of class 0.
     fn of_near(q: i32) -> Self;
-    fn to_wide(self) -> Self::Wide;
-    fn of_wide(bits: Self::Wide) -> Self;
+
+    /// The value's bits.
+    #[inline(always)]
+    fn to_wide(self) -> Self::Wide {
+        bytemuck::cast(self)
+    }
+
+    /// Undoes [`Value::to_wide`].
+    #[inline(always)]
+    fn of_wide(bits: Self::Wide) -> Self {
+        bytemuck::cast(bits)
+    }
 }
 
 /// Added to an f64 below 2^51, this leaves no fraction bits, and the integer in the lowest bits.
@@ -215,8 +195,6 @@ impl Value for f32 {
     const BASE: i64 = PLANES_BASE_F32;
     const CLAMPED: bool = true;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F32;
-    const FRACTION: u32 = 23;
-    const BIAS: i32 = 127;
     const STRICTER_LOG2: i32 = 20;
 
     #[inline(always)]
@@ -241,16 +219,6 @@ impl Value for f32 {
     fn of_near(q: i32) -> Self {
         q as f32
     }
-
-    #[inline(always)]
-    fn to_wide(self) -> i32 {
-        self.to_bits() as i32
-    }
-
-    #[inline(always)]
-    fn of_wide(bits: i32) -> Self {
-        f32::from_bits(bits as u32)
-    }
 }
 
 impl Value for f64 {
@@ -261,8 +229,6 @@ impl Value for f64 {
     const BASE: i64 = PLANES_BASE_F64;
     const CLAMPED: bool = false;
     const STEP_LOG2: u32 = PLANES_STEP_LOG2_F64;
-    const FRACTION: u32 = 52;
-    const BIAS: i32 = 1023;
     const STRICTER_LOG2: i32 = 40;
 
     #[inline(always)]
@@ -279,16 +245,6 @@ impl Value for f64 {
     #[inline(always)]
     fn of_near(q: i32) -> Self {
         q.into()
-    }
-
-    #[inline(always)]
-    fn to_wide(self) -> i64 {
-        self.to_bits() as i64
-    }
-
-    #[inline(always)]
-    fn of_wide(bits: i64) -> Self {
-        f64::from_bits(bits as u64)
     }
 }
 

@@ -15,7 +15,7 @@
 use super::format::{BITMAP, CODES, Head, Kind, LEADING, Outliers, Words, magic, valid, word_bytes};
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use crate::error::Damage;
-use crate::scalar::{Bits, Scalar};
+use crate::scalar::{Bits, Scalar, WrappingInt};
 use crate::stage::pack::{Bytes, Plane, SLACK};
 
 /// Where a tile's parts begin, after its lengths were found right.

@@ -24,7 +24,7 @@ use crate::bound::Used;
 use crate::constants::SZX_BLOCK;
 use crate::error::Result;
 use crate::memory;
-use crate::scalar::{Bits, Scalar, within};
+use crate::scalar::{Bits, Scalar, WrappingInt, within};
 use crate::stage::pack::{Bytes, Plane, SLACK};
 
 /// What is the same for every block of a chunk.

@@ -2,7 +2,7 @@
 //! FORMAT.md as fields: tiles, kinds, the step. No loops over data.
 
 use crate::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
-use crate::scalar::{Bits, Scalar};
+use crate::scalar::Scalar;
 
 /// Values of one tile.
 pub(super) const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
@@ -126,24 +126,17 @@ impl<S: Scalar> Step<S> {
     /// The power of two above the bound: b < g ≤ 2b. `None` where it is not usable.
     fn new(bound: f64) -> Option<Self> {
         let exponent = exponent(bound)? + 1;
-        let most = -S::MIN_EXPONENT;
+        let most = S::BIAS - 1;
         (-most..=most)
             .contains(&exponent)
-            .then(|| Step { step: power_of_two(exponent), inverse: power_of_two(-exponent) })
+            .then(|| Step { step: S::power_of_two(exponent), inverse: S::power_of_two(-exponent) })
     }
 }
 
 /// The bits of 2^M: to them a word is added to make it a number, FORMAT.md §5.
 #[inline(always)]
 pub(super) fn magic<S: Scalar>() -> S {
-    power_of_two(S::MANTISSA as i32)
-}
-
-/// 2^e, for e of a normal number.
-#[inline(always)]
-fn power_of_two<S: Scalar>(e: i32) -> S {
-    // Bias + e, where the bias is 1 − the smallest exponent.
-    S::of_bits(S::Bits::from_u64((e + 1 - S::MIN_EXPONENT) as u64) << S::MANTISSA)
+    S::power_of_two(S::MANTISSA as i32)
 }
 
 /// e(y) of a positive normal f64.
