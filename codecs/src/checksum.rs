@@ -17,26 +17,16 @@
 //! warps of a GPU add their parts as they come.
 
 use crate::constants::{CHECKSUM_OFFSET, CHECKSUM_STEP};
+use crate::simd::vectorize;
 
 /// Sum over `bytes`, whose first byte is word `first` of the frame.
 ///
 /// Additive: the sum of a whole is the wrapping sum of its parts, when parts begin at whole words.
 pub fn sum(bytes: &[u8], first: u64) -> u64 {
-    pulp::Arch::new().dispatch(Sum { bytes, first })
-}
-
-/// The loop of [`sum`], compiled for each kind of vectors that a machine may have.
-struct Sum<'a> {
-    bytes: &'a [u8],
-    first: u64,
-}
-
-impl pulp::NullaryFnOnce for Sum<'_> {
-    type Output = u64;
-    #[inline(always)]
-    fn call(self) -> u64 {
-        plain_sum(self.bytes, self.first)
-    }
+    vectorize(
+        #[inline(always)]
+        || plain_sum(bytes, first),
+    )
 }
 
 #[inline(always)]

@@ -20,8 +20,8 @@ use crate::constants::{NDZIP_CUBE, NDZIP_SIDE_1, NDZIP_SIDE_2, NDZIP_SIDE_3};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{Class, Dtype, Mode};
+use crate::simd::vectorize;
 use crate::{memory, parallel};
-use pulp::{Arch, NullaryFnOnce};
 use std::ops::Range;
 
 /// Neighbours along the last axis that are read and written together: a cube's own rows are as short as one cache line.
@@ -153,49 +153,46 @@ fn encode_run<W: Word>(
     out: &mut Vec<u8>,
 ) -> Result<Vec<u32>> {
     let mut lens = memory::with_capacity(run.len())?;
-    let (arch, line) = (Arch::new(), grid.counts()[2]);
+    let line = grid.counts()[2];
     let mut at = run.start;
     while at < run.end {
         let group = at..run.end.min(at + GROUP).min((at / line + 1) * line);
         at = group.end;
-        arch.dispatch(Encode { values, grid, float, group, scratch, out, lens: &mut lens })?;
+        vectorize(
+            #[inline(always)]
+            || encode_group(values, grid, float, group, scratch, out, &mut lens),
+        )?;
     }
     Ok(lens)
 }
 
 /// Appends the cubes of a group to `out` and their words to `lens`.
-struct Encode<'a, W> {
-    values: &'a [W],
-    grid: &'a Grid,
+#[inline(always)]
+fn encode_group<W: Word>(
+    values: &[W],
+    grid: &Grid,
     float: bool,
     group: Range<usize>,
-    scratch: &'a mut Scratch<W>,
-    out: &'a mut Vec<u8>,
-    lens: &'a mut Vec<u32>,
-}
-
-impl<W: Word> NullaryFnOnce for Encode<'_, W> {
-    type Output = Result<()>;
-    #[inline(always)]
-    fn call(self) -> Result<()> {
-        let Encode { values, grid, float, group, scratch: s, out, lens } = self;
-        match grid.rank() {
-            1 => gather::<W, NDZIP_SIDE_1>(values, grid, &group, &mut s.values),
-            2 => gather::<W, NDZIP_SIDE_2>(values, grid, &group, &mut s.values),
-            _ => gather::<W, NDZIP_SIDE_3>(values, grid, &group, &mut s.values),
-        }
-        for cube in &mut s.values[..group.len()] {
-            cube::forward(cube, &mut s.rows, grid.rank(), float);
-            let mut words = W::COLUMNS;
-            if cube::heads(&s.rows, &mut s.words[..W::COLUMNS]) {
-                cube::transpose(&mut s.rows);
-                words = cube::compact(&s.rows, &mut s.words);
-            }
-            append(&s.words[..words], out)?;
-            lens.push(words as u32);
-        }
-        Ok(())
+    s: &mut Scratch<W>,
+    out: &mut Vec<u8>,
+    lens: &mut Vec<u32>,
+) -> Result<()> {
+    match grid.rank() {
+        1 => gather::<W, NDZIP_SIDE_1>(values, grid, &group, &mut s.values),
+        2 => gather::<W, NDZIP_SIDE_2>(values, grid, &group, &mut s.values),
+        _ => gather::<W, NDZIP_SIDE_3>(values, grid, &group, &mut s.values),
     }
+    for cube in &mut s.values[..group.len()] {
+        cube::forward(cube, &mut s.rows, grid.rank(), float);
+        let mut words = W::COLUMNS;
+        if cube::heads(&s.rows, &mut s.words[..W::COLUMNS]) {
+            cube::transpose(&mut s.rows);
+            words = cube::compact(&s.rows, &mut s.words);
+        }
+        append(&s.words[..words], out)?;
+        lens.push(words as u32);
+    }
+    Ok(())
 }
 
 /// Copies the rows, `SIDE` words each, of a group of cubes out of the array.
@@ -271,56 +268,52 @@ fn read_words<W: Word>(bytes: &[u8], to: &mut [W]) {
 
 fn decode_run<W: Word>(stream: &Stream<'_>, grid: &Grid, float: bool, run: &mut [Bar<'_, W>]) -> Result<()> {
     let mut scratch = Scratch::new()?;
-    let arch = Arch::new();
     for bar in run {
         for at in (0..bar.cubes).step_by(GROUP) {
             let group = at..bar.cubes.min(at + GROUP);
-            arch.dispatch(Decode { stream, grid, float, group, bar, scratch: &mut scratch })?;
+            vectorize(
+                #[inline(always)]
+                || decode_group(stream, grid, float, group, bar, &mut scratch),
+            )?;
         }
     }
     Ok(())
 }
 
 /// Decodes some cubes of a bar, `group` of them counted from its first.
-struct Decode<'a, 'b, W> {
-    stream: &'a Stream<'a>,
-    grid: &'a Grid,
+#[inline(always)]
+fn decode_group<W: Word>(
+    stream: &Stream<'_>,
+    grid: &Grid,
     float: bool,
     group: Range<usize>,
-    bar: &'a mut Bar<'b, W>,
-    scratch: &'a mut Scratch<W>,
-}
-
-impl<W: Word> NullaryFnOnce for Decode<'_, '_, W> {
-    type Output = Result<()>;
-    #[inline(always)]
-    fn call(self) -> Result<()> {
-        let Decode { stream, grid, float, group, bar, scratch: s } = self;
-        for (cube, i) in s.values.iter_mut().zip(group.clone()) {
-            let i = bar.first + i;
-            let bytes = stream.cube(i);
-            let words = bytes.len() / W::BYTES;
-            read_words(bytes, &mut s.words[..words]);
-            let length = cube::length(&s.words[..W::COLUMNS]);
-            if length != words {
-                let why = format!("cube {i}: {words} words, its heads say {length}");
-                return Err(Error::corrupt("ndzip stream", why));
-            }
-            if words == W::COLUMNS {
-                cube.fill(W::ZERO);
-                continue;
-            }
-            cube::expand(&s.words, &mut s.rows);
-            cube::transpose(&mut s.rows);
-            cube::backward(&mut s.rows, cube, grid.rank(), float);
+    bar: &mut Bar<'_, W>,
+    s: &mut Scratch<W>,
+) -> Result<()> {
+    for (cube, i) in s.values.iter_mut().zip(group.clone()) {
+        let i = bar.first + i;
+        let bytes = stream.cube(i);
+        let words = bytes.len() / W::BYTES;
+        read_words(bytes, &mut s.words[..words]);
+        let length = cube::length(&s.words[..W::COLUMNS]);
+        if length != words {
+            let why = format!("cube {i}: {words} words, its heads say {length}");
+            return Err(Error::corrupt("ndzip stream", why));
         }
-        match grid.rank() {
-            1 => scatter::<W, NDZIP_SIDE_1>(&s.values, grid, &group, &mut bar.pieces),
-            2 => scatter::<W, NDZIP_SIDE_2>(&s.values, grid, &group, &mut bar.pieces),
-            _ => scatter::<W, NDZIP_SIDE_3>(&s.values, grid, &group, &mut bar.pieces),
+        if words == W::COLUMNS {
+            cube.fill(W::ZERO);
+            continue;
         }
-        Ok(())
+        cube::expand(&s.words, &mut s.rows);
+        cube::transpose(&mut s.rows);
+        cube::backward(&mut s.rows, cube, grid.rank(), float);
     }
+    match grid.rank() {
+        1 => scatter::<W, NDZIP_SIDE_1>(&s.values, grid, &group, &mut bar.pieces),
+        2 => scatter::<W, NDZIP_SIDE_2>(&s.values, grid, &group, &mut bar.pieces),
+        _ => scatter::<W, NDZIP_SIDE_3>(&s.values, grid, &group, &mut bar.pieces),
+    }
+    Ok(())
 }
 
 /// Copies the rows of a group of cubes to their places in the bar: inverse of [`gather`].
