@@ -82,35 +82,3 @@ pub(super) fn run_bits(class: usize) -> u32 {
 pub(super) fn escape_bits(k: usize) -> u32 {
     FIRST_POWER - 1 + k as u32 / 2
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
-
-    #[test]
-    fn classes_say_every_run_once() {
-        for zeros in 1..LORENZO_TILE {
-            let (class, lower) = class(zeros);
-            let m = Meaning::of_symbol(RUN + class);
-            assert_eq!((m.z, usize::from(m.zeros) + lower), (0, zeros));
-            assert!(lower < 1 << m.run && usize::from(m.run) == run_bits(class) as usize);
-        }
-        assert_eq!([15, 16, 17, 23, 24, 31, 32, 8191].map(|z| class(z).0), [14, 15, 16, 16, 17, 17, 18, 33]);
-    }
-
-    #[test]
-    fn symbols_are_those_of_the_format() {
-        let of = |s| {
-            let m = Meaning::of_symbol(s);
-            (m.zeros, m.run, m.z, m.escape)
-        };
-        assert_eq!((RUN, DIRECT, ESCAPE, JOINT, JOINT + 2 * LORENZO_RUNS), (1, 35, 66, 120, LORENZO_SYMBOLS));
-        assert_eq!(
-            [of(0), of(1), of(16), of(17), of(34)],
-            [(0, 0, 0, 0), (1, 0, 0, 0), (16, 0, 0, 0), (16, 3, 0, 0), (6144, 11, 0, 0)]
-        );
-        assert_eq!([of(35), of(65), of(66), of(119)], [(0, 0, 1, 0), (0, 0, 31, 0), (0, 0, 2, 4), (0, 0, 3, 30)]);
-        assert_eq!([of(120), of(121), of(154), of(187)], [(1, 0, 1, 0), (1, 0, 2, 0), (24, 3, 1, 0), (6144, 11, 2, 0)]);
-    }
-}
