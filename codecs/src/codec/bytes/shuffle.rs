@@ -228,12 +228,4 @@ mod tests {
             assert_eq!(out[8 * q * stride..], raw[8 * q * stride..], "stride {stride}");
         }
     }
-
-    #[test]
-    fn a_mask_is_one_plane_and_seven_of_zeros() {
-        let mut out = [9; 19];
-        let mask = [1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1];
-        Shuffle { stride: 1, unit: Unit::Bit }.shuffle(&mask, &mut out);
-        assert_eq!(out, [0x81, 0x7E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
-    }
 }
