@@ -94,33 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_to_the_whole() {
-        let bytes: Vec<u8> = (0..1003u32).map(|i| (i * 7 + i / 13) as u8).collect();
-        let whole = sum(&bytes, 5);
-        for cut in (0..bytes.len()).step_by(4) {
-            let (a, b) = bytes.split_at(cut);
-            assert_eq!(whole, sum(a, 5).wrapping_add(sum(b, 5 + cut as u64 / 4)), "cut at {cut}");
-        }
-    }
-
-    #[test]
     fn threads_add_up_long_frames_alike() {
         let bytes: Vec<u8> = (0..13 << 20).map(|i: u32| (i.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
         for len in [9 << 20, (13 << 20) - 3] {
             assert_eq!([1, 3].map(|threads| frame(&bytes[..len], threads)), [part(&bytes[..len], 0); 2], "{len}");
-        }
-    }
-
-    #[test]
-    fn every_single_byte_change_changes_the_sum() {
-        let bytes: Vec<u8> = (0..203u8).map(|i| i.wrapping_mul(31)).collect();
-        let whole = sum(&bytes, 0);
-        for at in 0..bytes.len() {
-            for flip in 1..=255u8 {
-                let mut b = bytes.clone();
-                b[at] ^= flip;
-                assert_ne!(whole, sum(&b, 0), "byte {at} ^ {flip:#x}");
-            }
         }
     }
 
