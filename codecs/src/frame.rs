@@ -174,12 +174,8 @@ fn axes(bytes: &[u8]) -> (usize, bool) {
     (usize::from(bytes[11] & !SWAPPED), is_swapped(bytes))
 }
 
-/// Reads the fixed part and checks magic, version and stored length: all that is needed to know the raw length.
-fn fixed(bytes: &[u8]) -> Result<Header> {
-    first(bytes, bytes.len() as u64)
-}
-
-/// As [`fixed`], of the first bytes of a frame of `len`.
+/// Reads the fixed part of a frame of `len` bytes, of which these are the first, and checks magic, version and stored
+/// length: all that is needed to know the raw length.
 fn first(bytes: &[u8], len: u64) -> Result<Header> {
     const S: &str = "header";
     if bytes.len() < HEADER_FIXED {
@@ -226,7 +222,7 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
 /// # Errors
 /// As [`Frame::open`], but the checksum and the sections are not looked at.
 pub fn raw_len(bytes: &[u8]) -> Result<u64> {
-    fixed(bytes).map(|h| h.raw_len)
+    header(bytes).map(|h| h.raw_len)
 }
 
 /// Zeros for a frame's chunk, which has at most `limit` bytes.
@@ -270,7 +266,7 @@ pub fn peek(head: &[u8], len: u64) -> Result<Head> {
 /// # Errors
 /// As [`raw_len`].
 pub fn header(bytes: &[u8]) -> Result<Header> {
-    fixed(bytes)
+    first(bytes, bytes.len() as u64)
 }
 
 /// The checksum that a header states.
@@ -284,7 +280,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// `Unsupported` for a newer version, `Length` for a truncated frame, `Corrupt` for anything else.
     pub fn open(bytes: &'a [u8], threads: usize) -> Result<Self> {
-        let header = fixed(bytes)?;
+        let header = header(bytes)?;
         Self::summed(bytes, header, checksum::frame(bytes, threads))
     }
 
@@ -299,13 +295,13 @@ impl<'a> Frame<'a> {
     /// As [`Frame::open`] for somebody who has summed the frame's parts: [`checksum::part`].
     #[doc(hidden)]
     pub fn open_summed(bytes: &'a [u8], sum: u64) -> Result<Self> {
-        Self::summed(bytes, fixed(bytes)?, sum)
+        Self::summed(bytes, header(bytes)?, sum)
     }
 
     /// As [`Frame::open`] for somebody who compares the checksum himself.
     #[doc(hidden)]
     pub fn open_unsummed(bytes: &'a [u8]) -> Result<Self> {
-        Self::sectioned(bytes, fixed(bytes)?)
+        Self::sectioned(bytes, header(bytes)?)
     }
 
     fn sectioned(bytes: &'a [u8], mut header: Header) -> Result<Self> {

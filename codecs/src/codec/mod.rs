@@ -58,11 +58,7 @@ pub(crate) fn settle_request(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)
     settle(chunk, true)
 }
 
-/// The same for f32 in place of 16 bits, which only the candidates hold.
-fn settle_wide(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
-    settle(chunk, false)
-}
-
+/// The same; where `is_open` is false, of f32 in place of 16 bits, which only the candidates hold.
 fn settle(chunk: &Chunk<'_>, is_open: bool) -> Result<(Params, Option<Used>)> {
     let params = *chunk.params;
     if is_settled(&params, chunk.raw.len()) {
@@ -151,7 +147,7 @@ fn encoder(id: CodecId) -> Encode {
 pub(crate) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let Chunk { params, raw, .. } = *chunk;
     let coded = if params.lossy_half(raw.len()) {
-        half::encode(chunk, &half::Wide { settle: settle_wide, encode }, out)?
+        half::encode(chunk, &half::Wide { settle: |chunk| settle(chunk, false), encode }, out)?
     } else if params.dtype.is_short() && params.fits(raw.len()) {
         short::encode(chunk, out)?
     } else if exact::is_open(params, raw.len()) {

@@ -64,18 +64,6 @@ macro_rules! word {
 word!(u32, i32);
 word!(u64, i64);
 
-/// Rotates every word of a float cube to the left (§4.4): the sign becomes the lowest bit.
-#[inline(always)]
-fn rotate<W: Word>(cube: &mut Cube<W>) {
-    cube.iter_mut().for_each(|w| *w = w.rotate_left());
-}
-
-/// Inverse of [`rotate`].
-#[inline(always)]
-fn rotate_back<W: Word>(cube: &mut Cube<W>) {
-    cube.iter_mut().for_each(|w| *w = w.rotate_right());
-}
-
 /// Differences between rows of `row` words inside every `block` words. Walks backwards: the row before is still a
 /// value.
 #[inline(always)]
@@ -147,7 +135,8 @@ fn flip<W: Word>(cube: &mut Cube<W>) {
 #[inline(always)]
 pub fn forward<W: Word>(cube: &mut Cube<W>, rows: &mut Cube<W>, rank: usize, float: bool) {
     if float {
-        rotate(cube);
+        // The sign becomes the lowest bit: §4.4.
+        cube.iter_mut().for_each(|w| *w = w.rotate_left());
     }
     let side = match rank {
         1 => NDZIP_SIDE_1,
@@ -181,7 +170,7 @@ pub fn backward<W: Word>(rows: &mut Cube<W>, cube: &mut Cube<W>, rank: usize, fl
         }
     }
     if float {
-        rotate_back(cube);
+        cube.iter_mut().for_each(|w| *w = w.rotate_right());
     }
 }
 

@@ -36,16 +36,6 @@ pub(super) fn encode_lossy<S: Value>(
     encode(values, Quantizer::new(used.value(), fill), chunk, header, out)
 }
 
-/// Encodes a chunk bit for bit. False as in [`encode_lossy`].
-pub(super) fn encode_lossless<S: Value, E: Held<S>>(
-    values: &[E],
-    chunk: &Chunk<'_>,
-    header: Header,
-    out: &mut Vec<u8>,
-) -> Result<bool> {
-    encode(values, None, chunk, header, out)
-}
-
 /// Encodes a chunk as the quantizer says, bit for bit without one. False as in [`encode_lossy`].
 pub(super) fn encode<S: Value, E: Held<S>>(
     values: &[E],
@@ -72,22 +62,14 @@ pub(super) fn encode<S: Value, E: Held<S>>(
     let fill = fill_of(chunk.params).map(|bits| E::of_bits(bits).widen().to_wide());
     let plan = TileRule { shape, quantizer, float: header.dtype.class == Class::Float, fill };
     let scratch = || encode::Scratch::new();
-    let code = |run, s: &mut _, o: &mut Vec<u8>| encode_run(values, &plan, run, s, o);
+    let code = |tiles, scratch: &mut _, out: &mut Vec<u8>| {
+        unit::dispatch(EncodeRun { values, plan: &plan, tiles, scratch, out })
+    };
     runs::write_frame(header, tiles, threads, out, scratch, code)?;
     Ok(true)
 }
 
-/// Appends the payloads of consecutive tiles; returns their lengths in words.
-fn encode_run<S: Value, E: Held<S>>(
-    values: &[E],
-    plan: &TileRule<S>,
-    tiles: Range<usize>,
-    scratch: &mut encode::Scratch<S>,
-    out: &mut Vec<u8>,
-) -> Result<Vec<u32>> {
-    unit::dispatch(EncodeRun { values, plan, tiles, scratch, out })
-}
-
+/// Consecutive tiles, whose payloads are appended, and whose lengths in words are returned.
 struct EncodeRun<'a, S: Value, E> {
     values: &'a [E],
     plan: &'a TileRule<S>,

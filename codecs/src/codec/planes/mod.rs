@@ -46,12 +46,12 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let header = chunk.header(CodecId::PLANES, None);
     // The bits alone count: integers go through as floats of their size, of which nothing is computed.
     match (params.dtype.size, params.dtype.signed) {
-        (1, true) => cpu::encode_lossless::<f32, i8>(&chunk.values()?, chunk, header, out),
-        (1, false) => cpu::encode_lossless::<f32, u8>(&chunk.values()?, chunk, header, out),
-        (2, true) => cpu::encode_lossless::<f32, i16>(&chunk.values()?, chunk, header, out),
-        (2, false) => cpu::encode_lossless::<f32, u16>(&chunk.values()?, chunk, header, out),
-        (4, _) => cpu::encode_lossless::<f32, f32>(&chunk.values()?, chunk, header, out),
-        _ => cpu::encode_lossless::<f64, f64>(&chunk.values()?, chunk, header, out),
+        (1, true) => cpu::encode::<f32, i8>(&chunk.values()?, None, chunk, header, out),
+        (1, false) => cpu::encode::<f32, u8>(&chunk.values()?, None, chunk, header, out),
+        (2, true) => cpu::encode::<f32, i16>(&chunk.values()?, None, chunk, header, out),
+        (2, false) => cpu::encode::<f32, u16>(&chunk.values()?, None, chunk, header, out),
+        (4, _) => cpu::encode::<f32, f32>(&chunk.values()?, None, chunk, header, out),
+        _ => cpu::encode::<f64, f64>(&chunk.values()?, None, chunk, header, out),
     }
 }
 
