@@ -36,6 +36,18 @@ pub struct Linear {
 /// No base: nothing changes by what is added to it or what it is taken from, but for the sign of 0.
 pub(crate) const NO_BASE: f64 = -0.0;
 
+/// Both ways between values and quanta.
+pub(crate) trait Steps {
+    /// x in steps: nearest integer, and whether it is one that counts.
+    fn nearest<S: Scalar>(&self, x: S) -> (i32, bool);
+    /// The value that stands for quantum `q`.
+    fn value<S: Scalar>(&self, q: i32) -> S;
+    /// Whether `back` is close enough to `x`, in exact arithmetic.
+    fn holds<S: Scalar>(&self, x: S, back: S) -> bool;
+    /// True only where [`Steps::holds`] is, and cheaper where it can be.
+    fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool;
+}
+
 impl Linear {
     /// Multiples of `step`, up to `limit` of them, that reconstruct to within `bound`; `base` is a number of the type.
     pub(crate) fn new(step: f64, bound: f64, limit: i32, base: f64) -> Self {
@@ -46,29 +58,28 @@ impl Linear {
     pub fn step(&self) -> f64 {
         self.step
     }
+}
 
-    /// x in steps: nearest integer, and whether it is one that counts.
+impl Steps for Linear {
     #[inline(always)]
-    pub(crate) fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
+    fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
         let t = (x - S::from_f64(self.base)).to_f64() * self.inverse;
         ((t + ROUND).to_bits() as i32, t.abs() <= self.limit)
     }
 
-    /// The value that stands for quantum `q`.
     #[inline(always)]
-    pub(crate) fn value<S: Scalar>(&self, q: i32) -> S {
+    fn value<S: Scalar>(&self, q: i32) -> S {
         S::from_f64(self.base) + S::from_f64(f64::from(q) * self.step)
     }
 
-    /// Whether `back` is close enough to `x`, in exact arithmetic.
     #[inline(always)]
-    pub(crate) fn holds<S: Scalar>(&self, x: S, back: S) -> bool {
+    fn holds<S: Scalar>(&self, x: S, back: S) -> bool {
         within(x.to_f64(), back.to_f64(), self.bound)
     }
 
-    /// True only where [`Linear::holds`] is: a difference that rounds to less than the bound is less. Cheaper.
     #[inline(always)]
-    pub(crate) fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool {
+    fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool {
+        // A difference that rounds to less than the bound is less.
         (x.to_f64() - back.to_f64()).abs() < self.bound
     }
 }
@@ -156,7 +167,9 @@ impl Log {
     pub fn step(&self) -> u64 {
         self.step
     }
+}
 
+impl Steps for Log {
     #[inline(always)]
     fn nearest<S: Scalar>(&self, x: S) -> (i32, bool) {
         let t = x.abs().bits().to_u64() as f64 * self.inverse;
@@ -176,6 +189,11 @@ impl Log {
     fn holds<S: Scalar>(&self, x: S, back: S) -> bool {
         let x = x.to_f64();
         within(x, back.to_f64(), mul_down(self.bound, x.abs()))
+    }
+
+    #[inline(always)]
+    fn surely_holds<S: Scalar>(&self, x: S, back: S) -> bool {
+        self.holds(x, back)
     }
 }
 
@@ -202,32 +220,8 @@ impl Quantizer {
     #[inline(always)]
     pub fn quantize<S: Scalar>(&self, x: &[S], fill: Option<S::Bits>, q: &mut [i32], regular: &mut [u8]) -> Found {
         match self {
-            Quantizer::Linear(l) => quantize_all(
-                x,
-                fill,
-                q,
-                regular,
-                #[inline(always)]
-                |v| l.nearest(v),
-                #[inline(always)]
-                |q| l.value(q),
-                #[inline(always)]
-                |v, b| l.surely_holds(v, b),
-                |v, b| l.holds(v, b),
-            ),
-            Quantizer::Log(l) => quantize_all(
-                x,
-                fill,
-                q,
-                regular,
-                #[inline(always)]
-                |v| l.nearest(v),
-                #[inline(always)]
-                |q| l.value(q),
-                #[inline(always)]
-                |v, b| l.holds(v, b),
-                |v, b| l.holds(v, b),
-            ),
+            Quantizer::Linear(l) => quantize_all(l, x, fill, q, regular),
+            Quantizer::Log(l) => quantize_all(l, x, fill, q, regular),
         }
     }
 
@@ -247,25 +241,21 @@ impl Quantizer {
     }
 }
 
-/// Quantises and checks; what `surely` leaves open, `holds` decides one by one.
+/// Quantises and checks; what [`Steps::surely_holds`] leaves open, [`Steps::holds`] decides one by one.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 fn quantize_all<S: Scalar>(
+    steps: &impl Steps,
     x: &[S],
     fill: Option<S::Bits>,
     q: &mut [i32],
     regular: &mut [u8],
-    nearest: impl Fn(S) -> (i32, bool),
-    value: impl Fn(i32) -> S,
-    surely: impl Fn(S, S) -> bool,
-    holds: impl Fn(S, S) -> bool,
 ) -> Found {
     let (has_fill, fill) = (fill.is_some(), fill.unwrap_or(S::Bits::ZERO));
     let (mut least, mut differ) = (1u8, S::Bits::ZERO);
     for ((&v, q), mark) in x.iter().zip(q).zip(&mut *regular) {
-        let (n, counts) = nearest(v);
-        let back = value(n);
-        let good = counts & surely(v, back) & !(has_fill & (v.bits() == fill));
+        let (n, counts) = steps.nearest(v);
+        let back = steps.value(n);
+        let good = counts & steps.surely_holds(v, back) & !(has_fill & (v.bits() == fill));
         *q = n;
         *mark = u8::from(good);
         least &= *mark;
@@ -274,9 +264,9 @@ fn quantize_all<S: Scalar>(
     if least == 0 {
         least = 1;
         for (&v, mark) in x.iter().zip(regular).filter(|(_, mark)| **mark == 0) {
-            let (n, counts) = nearest(v);
-            let back = value(n);
-            if counts && holds(v, back) && !(has_fill && v.bits() == fill) {
+            let (n, counts) = steps.nearest(v);
+            let back = steps.value(n);
+            if counts && steps.holds(v, back) && !(has_fill && v.bits() == fill) {
                 *mark = 1;
                 differ = differ | (back.bits() ^ v.bits());
             }

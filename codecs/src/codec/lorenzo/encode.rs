@@ -29,7 +29,7 @@ use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
 use crate::stage::interpolate::{self, Way, Work};
 use crate::stage::lorenzo;
-use crate::stage::quantize::{Linear, Log, Quantizer, bridge};
+use crate::stage::quantize::{Linear, Log, Quantizer, Steps, bridge};
 use crate::stage::tiles::{Grid, Tile};
 
 /// The quantiser of Lorenzo's tiles.
