@@ -245,10 +245,11 @@ pub fn range(
     if !dtype.is_ieee() || usize::from(dtype.size) != array.element() {
         return Err(Error::params("type", format!("{dtype:?}; a range is of f32 or f64")));
     }
+    let boxes = range::ArrayBoxes { array, dtype, chunk, origins, fill };
     if array.device().is_some() {
-        return device::range(array, dtype, chunk, origins, fill);
+        return device::range(&boxes);
     }
-    range::range(array, dtype, chunk, origins, fill, threads)
+    range::range(&boxes, threads)
 }
 
 /// Copies an array to one of the same shape, in host memory, between it and a device, or on one device.

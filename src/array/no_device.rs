@@ -3,8 +3,9 @@
 
 use super::boxes::Array;
 use super::frames::Frames;
+use super::range::ArrayBoxes;
 use codecs::error::{Error, Result};
-use codecs::params::{Dtype, Params};
+use codecs::params::Params;
 
 fn refused<T>() -> Result<T> {
     Err(Error::params("an array on a device", "this build has no GPU code (feature `cuda`): copy it to host memory"))
@@ -35,7 +36,7 @@ pub(super) fn decode(_: Frames<'_>, _: &Array, _: &[u64], _: &[i64], _: usize, _
     refused()
 }
 
-pub(super) fn range(_: &Array, _: Dtype, _: &[u64], _: &[i64], _: Option<u64>) -> Result<Option<(f64, f64)>> {
+pub(super) fn range(_: &ArrayBoxes<'_>) -> Result<Option<(f64, f64)>> {
     refused()
 }
 

@@ -5,7 +5,7 @@ use super::base::{batch, device_and_stream, in_place};
 use super::by_host::ByHost;
 use super::copies::{Copies, Side};
 use crate::array::boxes::{Array, dense};
-use crate::array::range as on_host;
+use crate::array::range::{self as on_host, ArrayBoxes, wider};
 use crate::cuda::{ALIGN, Buffer, Described, Device, Failure, OwnStream, UserStream};
 use crate::engine::gpu::group::offsets;
 use crate::engine::gpu::plan::any_chunk;
@@ -13,41 +13,28 @@ use crate::host::log;
 use codecs::constants::{SZX_BLOCK, SZX_TILE_BLOCKS};
 use codecs::error::{Error, Result};
 use codecs::memory;
-use codecs::params::{Bound, Codec, Dtype, Params, Request};
+use codecs::params::{Bound, Codec, Params, Request};
 use kernels::abi::{ChunkState, EncodeArgs, EncodeChunk};
 
 /// Values of a tile: one CTA's work.
 const TILE: usize = SZX_BLOCK * SZX_TILE_BLOCKS;
 
 /// See `array::range`, whose arguments were checked.
-pub(crate) fn range(
-    array: &Array,
-    dtype: Dtype,
-    chunk: &[u64],
-    origins: &[i64],
-    fill: Option<u64>,
-) -> Result<Option<(f64, f64)>> {
-    let (device, user) = device_and_stream(array)?;
+pub(crate) fn range(boxes: &ArrayBoxes<'_>) -> Result<Option<(f64, f64)>> {
+    let (device, user) = device_and_stream(boxes.array)?;
     let _current = device.enter()?;
-    match on_device(device, user, array, dtype, chunk, origins, fill) {
+    match on_device(device, user, boxes) {
         Err(Error::NoDeviceMemory { what }) => {
             log::info(&format!("a range is found by the host: {what}"));
-            by_host(device, user, array, dtype, chunk, origins, fill)
+            by_host(device, user, boxes)
         }
         found => found,
     }
 }
 
 /// The same without memory of the device, a box at a time.
-fn by_host(
-    device: &'static Device,
-    user: UserStream,
-    array: &Array,
-    dtype: Dtype,
-    chunk: &[u64],
-    origins: &[i64],
-    fill: Option<u64>,
-) -> Result<Option<(f64, f64)>> {
+fn by_host(device: &'static Device, user: UserStream, boxes: &ArrayBoxes<'_>) -> Result<Option<(f64, f64)>> {
+    let &ArrayBoxes { array, chunk, origins, .. } = boxes;
     let mut host = ByHost::new(device, user, array)?;
     let mut found = None;
     for origin in origins.chunks(chunk.len()) {
@@ -59,39 +46,24 @@ fn by_host(
         // SAFETY: dense memory of these extents, which outlives the call.
         #[allow(unsafe_code)]
         let there = unsafe { Array::new(raw.as_mut_ptr(), array.element(), &extents, None)? };
-        let here = on_host::range(&there, dtype, &extents, &vec![0; extents.len()], fill, 1)?;
-        found = wider(found, here);
+        let origins = vec![0; extents.len()];
+        let here = ArrayBoxes { array: &there, chunk: &extents, origins: &origins, ..*boxes };
+        found = wider(found, on_host::range(&here, 1)?);
     }
     Ok(found)
 }
 
-/// What holds both ranges.
-fn wider(one: Option<(f64, f64)>, other: Option<(f64, f64)>) -> Option<(f64, f64)> {
-    match (one, other) {
-        (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-        (one, other) => one.or(other),
-    }
-}
-
-fn on_device(
-    device: &'static Device,
-    user: UserStream,
-    array: &Array,
-    dtype: Dtype,
-    chunk: &[u64],
-    origins: &[i64],
-    fill: Option<u64>,
-) -> Result<Option<(f64, f64)>> {
+fn on_device(device: &'static Device, user: UserStream, boxes: &ArrayBoxes<'_>) -> Result<Option<(f64, f64)>> {
     let mut stream = device.own_stream()?;
     stream.follow(user)?;
     // Zeros count: without a fill value the one that is left out is a NaN, which never counts.
     let bound = Request { codec: Codec::Szx, bound: Bound::Absolute(1.0) };
-    let params = Params { fill: Some(fill.unwrap_or(u64::MAX)), ..Params::new(bound, dtype, &[1])? };
-    let raw_len = chunk.iter().product::<u64>() as usize * array.element();
-    let all: Vec<&[i64]> = origins.chunks(chunk.len()).collect();
+    let params = Params { fill: Some(boxes.fill.unwrap_or(u64::MAX)), ..Params::new(bound, boxes.dtype, &[1])? };
+    let raw_len = boxes.chunk.iter().product::<u64>() as usize * boxes.array.element();
+    let all: Vec<&[i64]> = boxes.origins.chunks(boxes.chunk.len()).collect();
     let mut found: Option<(f64, f64)> = None;
     for some in all.chunks(batch(all.len(), raw_len, 1)) {
-        found = wider(found, of_boxes(device, &mut stream, array, &params, chunk, some, raw_len)?);
+        found = wider(found, of_boxes(device, &mut stream, boxes, &params, some, raw_len)?);
     }
     Ok(found)
 }
@@ -99,9 +71,8 @@ fn on_device(
 fn of_boxes(
     device: &'static Device,
     stream: &mut OwnStream,
-    array: &Array,
+    &ArrayBoxes { array, chunk, .. }: &ArrayBoxes<'_>,
     params: &Params,
-    chunk: &[u64],
     origins: &[&[i64]],
     raw_len: usize,
 ) -> Result<Option<(f64, f64)>> {
@@ -123,7 +94,7 @@ fn of_boxes(
         chunks.push((here.unwrap_or(slot), extents.iter().product::<u64>() as usize));
     }
     let found = ranges(device, stream, &boxes, params, &chunks)?;
-    Ok(found.into_iter().flatten().reduce(|(a, b), (c, d)| (a.min(c), b.max(d))))
+    Ok(found.into_iter().fold(None, wider))
 }
 
 /// The range of each dense chunk: its address, and its values. `boxes` are copied before.
