@@ -342,17 +342,10 @@ impl Stream {
 
     /// Waits for everything and reads a few kilobytes.
     pub(crate) fn get(&mut self, buffer: Buffer, at: usize, len: usize) -> Result<&[u8], Failure> {
-        let from = self.range(buffer, at, len)?;
-        if len > self.got.len {
-            self.wait()?;
-            self.got.grow(len)?;
-        }
-        self.busy = true;
-        // SAFETY: both ranges are inside their memory; the wait follows.
-        unsafe { result::memcpy_dtoh_async(&mut self.got.bytes()[..len], from, self.handle.0) }
-            .map_err(|e| Failure::new("cuMemcpyDtoHAsync", e))?;
+        self.expect(len)?;
+        self.start_get(buffer, at, len, 0)?;
         self.wait()?;
-        Ok(&self.got.bytes()[..len])
+        Ok(self.got(len))
     }
 
     /// Starts copying `parts`, each to its offset, sorted by offset and without overlap. Bytes between them become
