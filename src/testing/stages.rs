@@ -11,8 +11,12 @@ use codecs::codec::ndzip::cube::{self, Cube, Word};
 use codecs::codec::ndzip::format::Grid;
 use codecs::codec::szx::steps;
 use codecs::constants::{LORENZO_SYMBOLS, LORENZO_TILE, NDZIP_CUBE};
-use codecs::scalar::{self, Bits, Scalar};
+use codecs::scalar::{Bits, Scalar};
 use codecs::stage::{codebook, estimate, interpolate, lorenzo as difference, tiles};
+
+pub use codecs::checksum::sum as checksum;
+pub use codecs::codec::lorenzo::axes;
+pub use codecs::scalar::{mul_down, sub_down, within};
 
 /// A word of what a kernel takes.
 #[derive(Debug, Clone, Copy)]
@@ -71,26 +75,6 @@ pub fn run(
         Ok(out)
     };
     work().map_err(|why| format!("{kernel}: {why}"))
-}
-
-/// abs(x − y) ≤ b in real arithmetic.
-pub fn within(x: f64, y: f64, b: f64) -> bool {
-    scalar::within(x, y, b)
-}
-
-/// The largest f64 not above the product of two numbers that are not negative.
-pub fn mul_down(a: f64, b: f64) -> f64 {
-    scalar::mul_down(a, b)
-}
-
-/// The largest f64 not above a − b, for a ≥ b.
-pub fn sub_down(a: f64, b: f64) -> f64 {
-    scalar::sub_down(a, b)
-}
-
-/// What bytes add to a frame's checksum, the first being byte 4 · `first` of the frame.
-pub fn checksum(bytes: &[u8], first: u64) -> u64 {
-    codecs::checksum::sum(bytes, first)
 }
 
 /// Smallest and largest of the values that are finite and not `fill`.
@@ -221,11 +205,6 @@ pub fn running_sums(residuals: &[i32], extents: [usize; 3], axes: u8) -> Vec<i32
     let mut out = residuals.to_vec();
     difference::integrate(&mut out, extents, axes);
     out
-}
-
-/// lorenzo: the axes that its writer takes for a tile of quanta.
-pub fn axes(q: &[i32], extents: [usize; 3]) -> u8 {
-    lorenzo::axes(q, extents)
 }
 
 /// lorenzo: points of a tile, in its order, from residuals in that of the stream. `way` has those bits of a kind that
