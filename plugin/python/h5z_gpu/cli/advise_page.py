@@ -70,16 +70,7 @@ def _distortion(a: Advice) -> str:
     for codec, points in a.curves.items():
         seen = [p for p in points if math.isfinite(p.psnr(a.wide))]
         if seen:
-            style, colour = _STYLES[codec]
-            axes.plot(
-                [p.bits(item) for p in seen],
-                [p.psnr(a.wide) for p in seen],
-                style,
-                color=colour,
-                markersize=4,
-                linewidth=1.5,
-                label=codec,
-            )
+            _curve(axes, codec, [p.bits(item) for p in seen], [p.psnr(a.wide) for p in seen])
     if a.lossless is not None:
         axes.axvline(a.lossless.bits(item), color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
     chosen = a.part
@@ -87,9 +78,8 @@ def _distortion(a: Advice) -> str:
         axes.plot([chosen.bits(item)], [chosen.psnr(a.wide)], "*", color="#9a1c12", markersize=15, label="the choice")
     axes.set_xscale("log")
     _plain_ticks(axes.xaxis)
-    axes.set_title(f"{a.name}: size and error", fontsize=11)
-    axes.set_xlabel(f"bits a value (of {8 * item}), fewer is smaller", fontsize=10)
-    axes.set_ylabel("PSNR (dB), higher is better", fontsize=10)
+    page.name_axes(axes, f"{a.name}: size and error", f"bits a value (of {8 * item}), fewer is smaller",
+                   "PSNR (dB), higher is better")
     axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=9)
@@ -98,21 +88,17 @@ def _distortion(a: Advice) -> str:
                        f"{_said(a)}.")
 
 
+def _curve(axes: Any, codec: str, across: list[float], up: list[float]) -> None:
+    style, colour = _STYLES[codec]
+    axes.plot(across, up, style, color=colour, markersize=4, linewidth=1.5, label=codec)
+
+
 def _ratios(a: Advice) -> str:
     """The ratio against the bound."""
     drawn, axes = page.new_figure(5.6, 4.0)
     mode = bound_text(a.how).split(":")[0].replace("_", "-")
     for codec, points in a.curves.items():
-        style, colour = _STYLES[codec]
-        axes.plot(
-            [_bound(p) for p in points],
-            [p.ratio for p in points],
-            style,
-            color=colour,
-            markersize=4,
-            linewidth=1.5,
-            label=codec,
-        )
+        _curve(axes, codec, [_bound(p) for p in points], [p.ratio for p in points])
     if a.lossless is not None:
         axes.axhline(a.lossless.ratio, color="#566072", linestyle="-.", linewidth=1.2, label="lossless")
     chosen = a.part
@@ -123,9 +109,7 @@ def _ratios(a: Advice) -> str:
     axes.set_yscale("log")
     _plain_ticks(axes.yaxis)
     unit = {"absolute": f" ({a.units})" if a.units else " (units of the data)", "psnr": " (dB)"}.get(mode, " (part)")
-    axes.set_title(f"{a.name}: ratio by bound", fontsize=11)
-    axes.set_xlabel(f"{mode} bound{unit}", fontsize=10)
-    axes.set_ylabel("ratio (raw bytes / stored bytes)", fontsize=10)
+    page.name_axes(axes, f"{a.name}: ratio by bound", f"{mode} bound{unit}", "ratio (raw bytes / stored bytes)")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=9)
     return page.figure(drawn, f"Compression ratio of {a.name} against the {mode} bound for {', '.join(a.curves)}",

@@ -109,3 +109,10 @@ def new_figure(width: float = 5.2, height: float = 3.7) -> tuple[Figure, Any]:
     axes = drawn.add_subplot()
     axes.tick_params(labelsize=9)
     return drawn, axes
+
+
+def name_axes(axes: Any, title: str, across: str, up: str) -> None:
+    """What a picture shows, and what its axes are."""
+    axes.set_title(title, fontsize=11)
+    axes.set_xlabel(across, fontsize=10)
+    axes.set_ylabel(up, fontsize=10)

@@ -175,10 +175,8 @@ def _map(values: np.ndarray, extent: tuple[float, ...], r: Result, title: str, l
                         aspect="equal" if 0.3 < ratio < 4 else "auto")
     if r.northward:
         axes.invert_yaxis()  # rows are drawn from above, and these begin in the south
-    axes.set_title(title, fontsize=11)
     down, across = _axes_of(r)
-    axes.set_xlabel(across, fontsize=10)
-    axes.set_ylabel(down, fontsize=10)
+    page.name_axes(axes, title, across, down)
     bar = drawn.colorbar(shown, ax=axes, extend=extend, shrink=0.9)
     bar.set_label(label, fontsize=10)
     bar.ax.tick_params(labelsize=9)
@@ -207,9 +205,7 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
         if len(values) == 1 and 0 < r.limits[1] < math.inf and r.promise.mode != "pointwise_relative":
             for sign in (-1, 1):
                 axes.axhline(sign * r.limits[1], color="#9a1c12", linestyle=":", label="bound" if sign > 0 else None)
-        axes.set_title(title, fontsize=11)
-        axes.set_xlabel(f"{r.axes[along]} (index)", fontsize=10)
-        axes.set_ylabel(label, fontsize=10)
+        page.name_axes(axes, title, f"{r.axes[along]} (index)", label)
         axes.legend(fontsize=9)
         found.append(page.figure(drawn, f"{title} from index {index[0]} to {index[-1]} along {r.axes[along]}",
                                  f"{title}: {len(index)} values from index {index[0]} on."))
@@ -235,9 +231,7 @@ def _histogram(r: Result) -> str:
                               rotation=90, ha="center", va="center", color="#9a1c12", fontsize=9)
     axes.set_xlim(-1.14, 1.14)
     axes.margins(y=0.22)  # room for the legend
-    axes.set_title(f"{r.name}: error against the bound", fontsize=11)
-    axes.set_xlabel("error / bound", fontsize=10)
-    axes.set_ylabel("values (%)", fontsize=10)
+    page.name_axes(axes, f"{r.name}: error against the bound", "error / bound", "values (%)")
     axes.legend(fontsize=9, loc="upper left")
     what = f"{outside} of {q.n} values lie beyond the bound" if outside else f"all {q.n} values lie within the bound"
     return page.figure(drawn, f"Histogram of the error of {r.name} as a part of the bound; {what}",
@@ -254,9 +248,8 @@ def _spectra(r: Result) -> str:
         if good.any():
             axes.plot(k[good], power[good], style, color=colour, linewidth=1.6, label=name)
     axes.set_yscale("log")
-    axes.set_title(f"{r.name}: power spectrum", fontsize=11)
-    axes.set_xlabel("wavenumber (cycles a cell; 0.5 is the grid's limit)", fontsize=10)
-    axes.set_ylabel(f"power ({r.units})²" if r.units else "power (squared units)", fontsize=10)
+    page.name_axes(axes, f"{r.name}: power spectrum", "wavenumber (cycles a cell; 0.5 is the grid's limit)",
+                   f"power ({r.units})²" if r.units else "power (squared units)")
     axes.legend(fontsize=9)
     at = quality.reaches(r.spectra[0], r.spectra[2])
     says = (
