@@ -12,7 +12,7 @@ use crate::frame::{Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
-use crate::stage::codebook::{self, Lengths};
+use crate::stage::codebook;
 use crate::stage::huffman::{Decoder, Encoder, Histogram};
 use crate::stage::quantize::{self, NO_BASE};
 use crate::stage::tiles::{Grid, Share};
@@ -54,8 +54,26 @@ pub(crate) fn encode_source<S: Scalar>(
     let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
-    let Code { lengths, coded } = code(tiles.div_ceil(per_run), chunk.threads, |i| {
-        (ChunkValues { values, grid: &grid, used, base, fill }, i * per_run, tiles.min((i + 1) * per_run))
+    let (runs, plan) = (tiles.div_ceil(per_run), ChunkValues { values, grid: &grid, used, base, fill });
+    let planned = parallel::try_map(runs, chunk.threads, |i| {
+        vectorize(
+            #[inline(always)]
+            || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
+        )
+    })?;
+    // One codebook for all tiles.
+    let mut histogram = Histogram::new();
+    planned.iter().for_each(|run| histogram.merge(&run.histogram));
+    let lengths = codebook::choose_codebook(&histogram.counts());
+    let encoder = Encoder::new(&lengths);
+    // For each run the payloads' lengths, the kinds, and the payloads.
+    let coded = parallel::try_map(runs, chunk.threads, |i| {
+        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
+        let lens = vectorize(
+            #[inline(always)]
+            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
+        )?;
+        Ok((lens, kinds, payload))
     })?;
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
@@ -71,42 +89,6 @@ pub(crate) fn encode_source<S: Scalar>(
     })?;
     writer.seal(chunk.threads);
     Ok(true)
-}
-
-/// Runs of tiles as code.
-struct Code {
-    lengths: Lengths,
-    /// For each run the payloads' lengths, the kinds, and the payloads.
-    coded: Vec<(Vec<u32>, Vec<u8>, Vec<u8>)>,
-}
-
-/// Codes runs of tiles with one codebook; `run` gives the plan of each, its first tile and the one behind its last.
-fn code<'a, S: Scalar>(
-    runs: usize,
-    threads: usize,
-    run: impl Fn(usize) -> (ChunkValues<'a, S>, usize, usize) + Sync,
-) -> Result<Code> {
-    let planned = parallel::try_map(runs, threads, |i| {
-        let (plan, first, end) = run(i);
-        vectorize(
-            #[inline(always)]
-            || encode::plan(&plan, first, end),
-        )
-    })?;
-    let mut histogram = Histogram::new();
-    planned.iter().for_each(|run| histogram.merge(&run.histogram));
-    let lengths = codebook::choose_codebook(&histogram.counts());
-    let encoder = Encoder::new(&lengths);
-    let coded = parallel::try_map(runs, threads, |i| {
-        let (mut kinds, mut payload) = (Vec::new(), Vec::new());
-        let plan = run(i).0;
-        let lens = vectorize(
-            #[inline(always)]
-            || encode::write(&plan, &planned[i], &encoder, &mut kinds, &mut payload),
-        )?;
-        Ok((lens, kinds, payload))
-    })?;
-    Ok(Code { lengths, coded })
 }
 
 /// What a frame says before its first tile, all checked.
