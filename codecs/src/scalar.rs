@@ -43,9 +43,6 @@ wrapping_int!(u32 u64 i16 i32 i64);
 
 /// The bits of a number in their own width, so that loops over them stay narrow and compile to vector code.
 pub trait Bits: WrappingInt {
-    /// The lowest byte.
-    fn low(self) -> u8;
-    fn from_u8(b: u8) -> Self;
     /// Keeps the lowest bits.
     fn from_u64(b: u64) -> Self;
     fn to_u64(self) -> u64;
@@ -56,14 +53,6 @@ pub trait Bits: WrappingInt {
 macro_rules! bits {
     ($t:ident) => {
         impl Bits for $t {
-            #[inline(always)]
-            fn low(self) -> u8 {
-                self as u8
-            }
-            #[inline(always)]
-            fn from_u8(b: u8) -> Self {
-                b.into()
-            }
             #[inline(always)]
             fn from_u64(b: u64) -> Self {
                 b as $t

@@ -129,7 +129,7 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     let many_near = found.iter().filter(|y| near(y)).count();
     if !beyond(LORENZO_BASE_FROM, x)
         || 4 * many_near < 3 * many
-        || ulp < S::of_bits(S::Bits::from_u8(1)).to_f64().max(f64::MIN_POSITIVE)
+        || ulp < S::of_bits(S::Bits::ONE).to_f64().max(f64::MIN_POSITIVE)
     {
         return none;
     }

@@ -46,7 +46,7 @@ impl<S: Value> Quantizer<S> {
         let step: S = format::step(bound)?;
         let stricter = mul_down(bound, 1.0 - f64::exp2(-f64::from(S::STRICTER_LOG2)));
         let near = S::from_f64(stricter);
-        let most = if near.to_f64() > stricter { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
+        let most = if near.to_f64() > stricter { S::of_bits(near.bits().minus(S::Bits::ONE)) } else { near };
         let (low, high) = fill.map_or((S::INFINITY.bits(), S::INFINITY.bits()), |fill| {
             let [low, high] = [*fill.start(), *fill.end()].map(S::Bits::from_u64);
             (low, high)
@@ -125,7 +125,7 @@ impl<S: Value> Quantizer<S> {
                 for (&x, out) in x.iter().zip(out) {
                     let (v, regular) = self.regular(x, base, near, U::FUSED);
                     *out = I::truncate(v.wide());
-                    open = open | if regular { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+                    open = open | if regular { S::Bits::ZERO } else { S::Bits::ONE };
                 }
                 open == S::Bits::ZERO
             },

@@ -229,7 +229,7 @@ fn gather<S: Scalar, const R: usize>(
         let mut word = S::Bits::ZERO;
         for plane in &planes {
             // Eight bytes of an f64 shift in one after the other; the first shift moves zeros.
-            word = word << 8 | S::Bits::from_u8(plane[i]);
+            word = word << 8 | S::Bits::from_u64(plane[i].into());
         }
         words[i] = word;
     }

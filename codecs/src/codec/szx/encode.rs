@@ -45,7 +45,7 @@ impl<S: Scalar> ChunkRule<S> {
     pub(super) fn new(used: Used, fill: Option<u64>) -> Self {
         let bound = used.value();
         let near = S::from_f64(bound);
-        let below = if near.to_f64() > bound { S::of_bits(near.bits().minus(S::Bits::from_u8(1))) } else { near };
+        let below = if near.to_f64() > bound { S::of_bits(near.bits().minus(S::Bits::ONE)) } else { near };
         ChunkRule {
             words: Words::new(matches!(used, Used::PointwiseRelative(_)), bound),
             bound,
@@ -88,7 +88,7 @@ struct Survey<S> {
 #[inline(always)]
 fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     const LANES: usize = 16;
-    let (zero, one) = (S::Bits::ZERO, S::Bits::from_u8(1));
+    let (zero, one) = (S::Bits::ZERO, S::Bits::ONE);
     let first = x[0].bits();
     let (mut lo, mut hi) = ([S::INFINITY; LANES], [-S::INFINITY; LANES]);
     let (mut differ, mut odd) = ([zero; LANES], [zero; LANES]);
@@ -375,7 +375,7 @@ fn step_words<S: Scalar>(
         let back = lo + (rounded - magic) * step;
         // Rounding keeps order: a rounded difference below a number of the type comes from an exact one below it.
         let sure = (x - back).abs() < below;
-        open = open | if sure { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+        open = open | if sure { S::Bits::ZERO } else { S::Bits::ONE };
     }
     open != S::Bits::ZERO
 }
@@ -383,12 +383,12 @@ fn step_words<S: Scalar>(
 /// Words of mode 3, as above.
 #[inline(always)]
 fn pattern_words<S: Scalar>(x: &[S; SZX_BLOCK], cut: u32, bound: f64, words: &mut [S::Bits; SZX_BLOCK + 1]) -> bool {
-    let half = if cut == 0 { S::Bits::ZERO } else { S::Bits::from_u8(1) << (cut - 1) };
+    let half = if cut == 0 { S::Bits::ZERO } else { S::Bits::ONE << (cut - 1) };
     let mut open = S::Bits::ZERO;
     for (&x, word) in x.iter().zip(&mut words[1..]) {
         *word = x.bits().plus(half) >> cut;
         let sure = pointwise_holds(x, S::of_bits(*word << cut), bound);
-        open = open | if sure { S::Bits::ZERO } else { S::Bits::from_u8(1) };
+        open = open | if sure { S::Bits::ZERO } else { S::Bits::ONE };
     }
     open != S::Bits::ZERO
 }
@@ -439,7 +439,7 @@ fn coded<S: Scalar>(
         let shift = 8 * (bytes - 1 - p) as u32;
         let mut seen = [0u8; SZX_BLOCK];
         for i in 0..SZX_BLOCK {
-            planes[p][i] = ((words[i + 1] ^ words[i]) >> shift).low();
+            planes[p][i] = ((words[i + 1] ^ words[i]) >> shift).to_u64() as u8;
         }
         for plane in &planes[..=p] {
             for i in 0..SZX_BLOCK {
@@ -471,12 +471,12 @@ fn coded<S: Scalar>(
     };
     for p in direct..bytes {
         let shift = 8 * (bytes - 1 - p) as u32;
-        let keep = if with_codes { S::Bits::from_u8(255) } else { S::Bits::ZERO };
+        let keep = if with_codes { S::Bits::from_u64(255) } else { S::Bits::ZERO };
         let out: &mut Plane = window(&mut parts.mid, parts.mid_len);
         for i in 0..SZX_BLOCK {
             // The predecessor's byte counts only where codes are stored.
             let before = words[i] >> shift & keep;
-            out[i] = ((words[i + 1] >> shift) ^ before).low();
+            out[i] = ((words[i + 1] >> shift) ^ before).to_u64() as u8;
         }
         parts.mid_len += SZX_BLOCK;
     }
