@@ -123,48 +123,6 @@ impl<I: Int> Extent<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::planes::shape::Shape;
-    use crate::stage::tiles::Grid;
-    use proptest::prelude::*;
-
-    /// Every bit of every bit plane is where §3.1 says.
-    fn check<I: Int>(d: &[I; BLOCK], rank: usize) {
-        let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]), components: 1 };
-        let mut back = [I::ZERO; BLOCK];
-        for k in 0..I::BYTES {
-            let mut planes = [[0; PLANES_LANES]; 8];
-            rows(d, rank, k, &mut planes);
-            let as_rows = planes;
-            transpose(&mut planes);
-            for (p, plane) in planes.iter().enumerate() {
-                for (lane, word) in plane.iter().enumerate() {
-                    for bit in 0..32 {
-                        let value = d[shape.place_of_bit(0, lane, bit)];
-                        assert_eq!(word >> bit & 1, u32::from(value.byte(k) >> p & 1));
-                    }
-                }
-            }
-            transpose(&mut planes);
-            assert_eq!(planes, as_rows);
-            add_rows(&planes, rank, k, &mut back);
-        }
-        assert_eq!(&back, d);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(30))]
-        #[test]
-        fn bits_are_where_the_format_says(seed: u64, cut in 0u32..63, rank in 1usize..=3) {
-            let mut x = seed;
-            let wide: [i64; BLOCK] = std::array::from_fn(|_| {
-                x = x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                (x ^ x >> 29) as i64 >> cut
-            });
-            check(&wide, rank);
-            check(&wide.map(|d| d as i32), rank);
-            check(&wide.map(|d| d as i16), rank);
-        }
-    }
 
     #[test]
     fn slices_hold_the_residuals() {

@@ -251,44 +251,6 @@ mod tests {
     use super::*;
     use crate::stage::pack::Portable;
 
-    /// Differences as §4 undoes them, place by place.
-    fn back(d: &Ints<i16>, rank: usize, predictor: usize) -> Vec<i16> {
-        let mut v = d.to_vec();
-        let mut sum = |step: usize, has: &dyn Fn(usize) -> bool| {
-            for i in (0..PLANES_TILE).filter(|&i| has(i)) {
-                v[i] = v[i].wrapping_add(v[i - step]);
-            }
-        };
-        if predictor > 0 {
-            sum(1, &|i| if rank == 1 { i > 0 } else { i % 32 > 0 });
-        }
-        if predictor > 1 {
-            sum(32, &|i| if rank == 2 { i >= 32 } else { i % 512 >= 32 });
-        }
-        if predictor > 2 {
-            sum(512, &|i| i >= 512);
-        }
-        v
-    }
-
-    #[test]
-    fn sums_undo_differences() {
-        let mut word = 1u32;
-        let v: Ints<i16> = std::array::from_fn(|_| {
-            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (word >> 16) as i16
-        });
-        for rank in 1..=3 {
-            for predictor in 0..=rank {
-                let mut d = [0; PLANES_TILE];
-                difference(&v, rank, predictor, Portable, &mut d);
-                assert_eq!(back(&d, rank, predictor), v, "grid rank {rank}, predictor {predictor}");
-                integrate(&mut d, rank, predictor, Portable);
-                assert_eq!(d, v, "grid rank {rank}, predictor {predictor}");
-            }
-        }
-    }
-
     #[test]
     fn a_slope_is_differenced_along_its_axes() {
         let slope = |i: usize| (i % 32 * 5 + i / 32 % 16 * 3 + i / 512 * 7) as i32;

@@ -222,32 +222,3 @@ impl<I: Int> Candidates<I> {
 pub(super) fn below_sign<I: Int>() -> I {
     (I::ONE << (8 * I::BYTES as u32 - 1)).minus(I::ONE)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stage::pack::Portable;
-
-    #[test]
-    fn exceptions_get_numbers_of_their_row() {
-        let mut v: [i16; PLANES_TILE] = std::array::from_fn(|i| i as i16);
-        let mut flags = [0; PLANES_TILE];
-        // Some of row 0, all of row 1, none of row 2.
-        [0, 1, 5, 6, 31].iter().for_each(|&i| flags[i] = 1);
-        flags[32..64].fill(1);
-        bridge(&mut v, &flags);
-        assert_eq!(v[..8], [2, 2, 2, 3, 4, 4, 4, 7]);
-        assert_eq!(v[30..34], [30, 30, 0, 0]);
-        assert_eq!(v[63..66], [0, 64, 65]);
-    }
-
-    #[test]
-    fn masks_stand_for_the_flags_that_made_them() {
-        let flags: Flags = std::array::from_fn(|i| (i.wrapping_mul(0x9e37_79b9) >> 29 & 3 == 0).into());
-        for rank in 1..=3 {
-            let mut x = [0.0f32; PLANES_TILE];
-            spread(&planes(&flags, rank), rank, 1.0, Portable, &mut x);
-            assert!(x.iter().zip(flags).all(|(&x, flag)| x == f32::from(flag)), "rank {rank}");
-        }
-    }
-}

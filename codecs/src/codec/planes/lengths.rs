@@ -254,24 +254,3 @@ fn numbers(bins: &[Bin; BINS], upto: &Counts) -> u32 {
     of.sort_by_key(|&(n, _)| std::cmp::Reverse(n));
     of.iter().enumerate().map(|(c, of)| of.1 << (3 * c)).sum()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bins_hold_every_length_once() {
-        for (least, top) in (0..64).flat_map(|l| (0..=64).map(move |t| (l, t))) {
-            let bins = bins(least, top);
-            let mut next = 0;
-            for (i, range) in bins.iter().enumerate() {
-                let held = (range.highest + 1).saturating_sub(next);
-                assert!(range.highest <= top && range.highest + 1 >= next, "{least} {top} {i}");
-                assert_eq!(range.hidden, held == 1 && range.highest > 0);
-                assert_eq!(u32::from(range.width), range.highest - u32::from(range.hidden), "{least} {top} {i}");
-                next = range.highest + 1;
-            }
-            assert_eq!(next, top + 1);
-        }
-    }
-}

@@ -197,44 +197,4 @@ mod tests {
         assert_eq!(array(&[1000, 16]).0, 1);
         assert_eq!(array(&[3, 1]).0, 1);
     }
-
-    #[test]
-    fn every_place_has_one_bit() {
-        for rank in 1..=3 {
-            let shape = Shape { rank, grid: Grid::with_sides([1; 3], [1; 3]), components: 1 };
-            let mut seen = [0; PLANES_TILE];
-            for block in 0..BLOCKS {
-                for lane in 0..32 {
-                    (0..32).for_each(|bit| seen[shape.place_of_bit(block, lane, bit)] += 1);
-                    for i in 0..32 {
-                        let bit = 8 * BYTE_OF_COLUMN[i % 4] + i / 4;
-                        let place = shape.place(2 * block + i / 16, lane, i / 4 % 4, i % 4);
-                        assert_eq!(shape.place_of_bit(block, lane, bit), place);
-                    }
-                }
-            }
-            assert!(seen.iter().all(|&n| n == 1), "grid rank {rank}");
-        }
-    }
-
-    #[test]
-    fn a_tile_at_a_border_is_filled_up_and_comes_back() {
-        for dims in [&[5000][..], &[150, 70], &[9, 17, 40], &[2, 5, 20, 33]] {
-            let shape = Shape::for_extents(dims).unwrap();
-            let n = dims.iter().product::<u32>() as usize;
-            let chunk: Vec<u16> = (0..n as u16).collect();
-            let mut back = vec![0; n];
-            let mut values = [0f32; PLANES_TILE];
-            for mut share in shape.grid.share(&mut back, 2).unwrap() {
-                for i in shape.grid.tiles_of(&share) {
-                    let tile = shape.grid.tile(i);
-                    shape.gather(&chunk, &tile, &mut values);
-                    let inside = (0..PLANES_TILE).filter(|&p| shape.inside(&tile, p)).count();
-                    assert_eq!(inside, tile.len(), "{dims:?}");
-                    shape.scatter(&values, &tile, &mut share);
-                }
-            }
-            assert_eq!(back, chunk, "{dims:?}");
-        }
-    }
 }
