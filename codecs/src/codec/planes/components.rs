@@ -51,22 +51,3 @@ pub(super) fn together<T: Copy + Send + Sync>(seen: &[T], c: usize, threads: usi
         Ok(())
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn components_come_apart_and_together() {
-        for (c, m) in [(2, 1), (3, 256), (3, 70_001), (15, 257), (7, 1000), (2, 0)] {
-            let chunk: Vec<u32> = (0..c * m).map(|i| (i % c * m + i / c) as u32).collect();
-            for threads in [1, 2, 5] {
-                let seen = apart(&chunk, c, threads).unwrap();
-                assert!(seen.iter().enumerate().all(|(i, &v)| v == i as u32), "{c} {m} {threads}");
-                let mut back = vec![0; c * m];
-                together(&seen, c, threads, &mut back).unwrap();
-                assert_eq!(back, chunk, "{c} {m} {threads}");
-            }
-        }
-    }
-}
