@@ -10,13 +10,15 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, Union, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, SupportsFloat, Union, cast
 
 from . import library, modes
 
 FILTER_ID: int = library.lib.h5z_gpu_filter_id()
 
 if TYPE_CHECKING:
+    import h5py
+
     _Base = Mapping[str, Any]
 else:
     try:
@@ -357,6 +359,13 @@ class Lossless(_Filter):
 
 
 How = Union[Lossy, Lossless]
+
+
+def words_of(dataset: h5py.Dataset) -> Optional[tuple[int, ...]]:
+    """The words of our filter, or None where the dataset has no such filter."""
+    properties = dataset.id.get_create_plist()
+    filters = (properties.get_filter(i) for i in range(properties.get_nfilters()))
+    return next((tuple(f[2]) for f in filters if f[0] == FILTER_ID), None)
 
 
 def _number(what: str, value: SupportsFloat) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 
-from .filters import FILTER_ID, How, Lossless, Lossy
+from .filters import FILTER_ID, How, Lossless, Lossy, words_of
 from .netcdf import filter_of, filters_before
 from .stored_words import meaning
 
@@ -124,9 +124,7 @@ def how_of_dataset(dataset: h5py.Dataset) -> How | None:
     Where nothing was lost, as of integers or behind a filter that hides the numbers, that is Lossless, whatever the
     words say.
     """
-    plan = dataset.id.get_create_plist()
-    filters = (plan.get_filter(k) for k in range(plan.get_nfilters()))
-    words = next((w for number, _, w, _ in filters if number == FILTER_ID), None)
+    words = words_of(dataset)
     if words is None:
         return None
     how, stored = Lossy.from_filter_options(words), meaning(words).stored

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import numpy as np
 
 from .conventions import text_in
-from .filters import FILTER_ID, How, Lossless, Lossy
+from .filters import FILTER_ID, How, Lossless, Lossy, words_of
 from .stored_words import is_list, meaning
 
 if TYPE_CHECKING:
@@ -174,10 +174,8 @@ def _earlier(text: str) -> tuple[int, str]:
 
 def loses(dataset: h5py.Dataset) -> Lossy | None:
     """The bound of a dataset of h5py that may lose bits; None for every other."""
-    plan = dataset.id.get_create_plist()
-    filters = (plan.get_filter(k) for k in range(plan.get_nfilters()))
-    words = next((w for number, _, w, _ in filters if number == FILTER_ID), None)
-    return None if words is None else _bound_of(tuple(words))
+    words = words_of(dataset)
+    return None if words is None else _bound_of(words)
 
 
 @functools.lru_cache(maxsize=64)

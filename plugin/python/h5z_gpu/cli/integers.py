@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import h5py
 
-from ..filters import FILTER_ID, Lossless
+from ..filters import Lossless, words_of
 from ..ranges import is_of_numpy
 from .common import Problem
-from .roles import INTEGERS, chunk_of, filters_of
+from .objects import filters_of
+from .roles import INTEGERS, chunk_of
 from .trials import Sampler, attempt, padded
 
 _SMALL = 64 << 10
@@ -61,7 +62,7 @@ def _may_be(dataset: h5py.Dataset) -> bool:
         isinstance(dataset.id.get_type(), h5py.h5t.TypeIntegerID)
         and is_of_numpy(dataset)
         and not _is_small(dataset)
-        and all(number != FILTER_ID for number, _ in filters_of(dataset))
+        and words_of(dataset) is None
         and not dataset.is_virtual
         and not dataset.external
     )

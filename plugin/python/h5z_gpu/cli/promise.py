@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from .. import modes
-from ..filters import FILTER_ID, Lossless, Lossy
+from ..filters import Lossless, Lossy, words_of
 from ..stored_words import is_list, meaning
 from .common import Problem
 
@@ -78,13 +78,6 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
     if said is None or stored is None or said.bound is None or not stored.may_lose:
         return Promise("lossless")
     return Promise(modes.named(said.mode).keyword, said.bound, fill)
-
-
-def words_of(dataset: h5py.Dataset) -> Optional[tuple[int, ...]]:
-    """The words of our filter, or None where the dataset has no such filter."""
-    properties = dataset.id.get_create_plist()
-    filters = (properties.get_filter(i) for i in range(properties.get_nfilters()))
-    return next((tuple(f[2]) for f in filters if f[0] == FILTER_ID), None)
 
 
 def fill_is_defined(dataset: h5py.Dataset) -> bool:

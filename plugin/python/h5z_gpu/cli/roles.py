@@ -15,7 +15,7 @@ import numpy as np
 from ..chunks import chunk_shape
 from ..conventions import ANCILLARY, NAMING, SAYING, is_coordinate, is_flag, missing_in, names_in, value_in, value_of
 from .common import Problem
-from .objects import known_attributes, walk
+from .objects import filters_of, known_attributes, walk
 from .promise import fill_is_defined, promise_of
 
 # Filters that lose bits, and their names. HDF5's own scale-offset does so for floating-point data.
@@ -135,16 +135,10 @@ def _monotonic(dataset: h5py.Dataset) -> bool:
     return bool((step > 0).all() or (step < 0).all())
 
 
-def filters_of(dataset: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
-    """Numbers and words of a dataset's filters."""
-    properties = dataset.id.get_create_plist()
-    return [properties.get_filter(k)[0:3:2] for k in range(properties.get_nfilters())]
-
-
 def lossy_already(dataset: h5py.Dataset) -> Optional[str]:
     """What has taken bits of a dataset already, by its filters; None where nothing has."""
     filters = filters_of(dataset)
-    for number, _ in filters:
+    for number, *_ in filters:
         if number in _LOSSY and dataset.dtype.kind == "f":
             return _LOSSY[number]
     if not filters:
@@ -204,7 +198,7 @@ def chunk_of(dataset: h5py.Dataset, item: Optional[int] = None) -> tuple[int, ..
 def why_unread(dataset: h5py.Dataset, why: Exception) -> str:
     """A sentence on values that could not be read: a filter that is not there, or what HDF5 says."""
     name = dataset.name.lstrip("/")
-    absent = [str(n) for n, _ in filters_of(dataset) if not h5py.h5z.filter_avail(n)]
+    absent = [str(n) for n, *_ in filters_of(dataset) if not h5py.h5z.filter_avail(n)]
     if absent:
         return (
             f"{dataset.file.filename}: {name} cannot be read without HDF5 filter {', '.join(absent)}; hdf5plugin has "
