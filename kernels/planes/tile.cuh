@@ -97,9 +97,9 @@ __device__ __forceinline__ S value_at(const Array& c, u32 place) {
 
 // Four integers that lie beside each other; `place` is a multiple of 4.
 template <class S>
-__device__ __forceinline__ void load_shorts(const Array& c, u32 place, S (&v)[4]) {
+__device__ __forceinline__ void load_shorts(const Array& c, const shorts::Unpacker& from, u32 place, S (&v)[4]) {
     u32 x[4];
-    shorts::load4(c.values, place, c.integer, x);
+    from.load4(c.values, place, x);
 #pragma unroll
     for (int i = 0; i < 4; i++) v[i] = Traits<S>::value(x[i]);
 }
@@ -119,7 +119,7 @@ __device__ __forceinline__ void load_row(const Array& c, const Tile& p, int plan
     if (LIKELY(p.left == 0)) {
         const int step = plane * (int)c.plane + r * (int)c.row;
         if constexpr (IS_SHORT<S>) {
-            load_shorts(c, p.first + step, v);
+            load_shorts(c, shorts::Unpacker(c.integer), p.first + step, v);
         } else {
             load4((const S*)c.values + p.first + step, v);
         }
@@ -159,11 +159,12 @@ template <class S>
 __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 block, S (&v)[8][4]) {
     if (LIKELY(p.left == 0)) {
         const u32 first = p.first + 2 * block * c.plane;
+        const shorts::Unpacker from(IS_SHORT<S> ? c.integer : 0);
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
             const u32 step = k / 4 * c.plane + k % 4 * c.row;
             if constexpr (IS_SHORT<S>) {
-                load_shorts(c, first + step, v[k]);
+                load_shorts(c, from, first + step, v[k]);
             } else {
                 load4_once((const S*)c.values + first + step, v[k]);
             }
