@@ -255,14 +255,46 @@ __device__ __forceinline__ u32 look_up(const u16* table, const Int<S> (&u)[8][4]
     return sum;
 }
 
-// Puts a block's fields into `words` words, this lane's from bit `at` on. Whole warp.
-template <bool SHARED, class I>
+// Four fields beside each other, of 16 bits at most, as two.
+struct Joined {
+    u32 low, high, low_width, high_width;
+    __device__ __forceinline__ Joined(const u32 (&u)[4], u32 widths) {
+        const u32 first = widths & 0xff, third = __byte_perm(widths, 0, 0x4442),
+                  second = __byte_perm(widths, 0, 0x4441), fourth = widths >> 24;
+        low = low_bits(u[0], first) | low_bits(u[1], second) << first, low_width = first + second;
+        high = low_bits(u[2], third) | low_bits(u[3], fourth) << third, high_width = third + fourth;
+    }
+};
+
+// Puts a block's fields into `words` words, this lane's from bit `at` on; `most`: bits of the longest, where they are
+// short integers', which leave two or four at a time. Whole warp.
+template <bool SHARED, bool SHORT, class I>
 __device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8],
-                                           int lane) {
+                                           u32 most, int lane) {
     // The last word, which may not be filled up.
     if (lane == 0 && words != 0) bits[words - 1] = 0;
     __syncwarp();
     FieldWriter<SHARED> to(bits, at);
+    if constexpr (SHORT) {
+        if (most <= 8) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) {
+                const Joined j(u[k], widths[k]);
+                to.put(j.low | j.high << j.low_width, j.low_width + j.high_width);
+            }
+            to.end();
+            return;
+        }
+        if (LIKELY(most <= 16)) {
+#pragma unroll
+            for (int k = 0; k < 8; k++) {
+                const Joined j(u[k], widths[k]);
+                to.put(j.low, j.low_width), to.put(j.high, j.high_width);
+            }
+            to.end();
+            return;
+        }
+    }
 #pragma unroll
     for (int k = 0; k < 32; k++) to.put_low(u[k / 4][k % 4], __byte_perm(widths[k / 4], 0, 0x4440 + k % 4));
     to.end();
