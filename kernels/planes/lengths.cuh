@@ -332,6 +332,28 @@ struct Fields {
         }
         return sum;
     }
+    // Width of the field in row k and column i, and whether its first bit is left out.
+    __device__ __forceinline__ u32 width(int k, int i) const {
+        return __byte_perm(widths[k % 4][i % 2], 0, 0x4440 + i / 2 * 2 + k / 4);
+    }
+    __device__ __forceinline__ u32 first(int k, int i) const {
+        return __byte_perm(hidden[k % 4][i % 2], 0, 0x4440 + i / 2 * 2 + k / 4);
+    }
+    // Takes short residuals, `COUNT` at a time, which have 32 bits together at most.
+    template <int COUNT>
+    __device__ __forceinline__ void take_joined(const u32* bits, u32 at, u32 zeros, u32 (&d)[8][4]) const {
+#pragma unroll
+        for (int k = 0; k < 32; k += COUNT) {
+            const u32* from = bits + at / 32;
+            u32 fields = __funnelshift_r(from[0], from[1], at);
+#pragma unroll
+            for (int i = k; i < k + COUNT; i++) {
+                const u32 w = width(i / 4, i % 4);
+                d[i / 4][i % 4] = unzigzag(low_bits(fields, w) | first(i / 4, i % 4) << w) << zeros;
+                fields >>= w, at += w;
+            }
+        }
+    }
     // Takes residuals, from bit `at` on.
     template <class I>
     __device__ __forceinline__ void take(const u32* bits, u32 at, u32 zeros, I (&d)[8][4]) const {
@@ -339,13 +361,11 @@ struct Fields {
         for (int k = 0; k < 8; k++) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const u32 select = 0x4440 + i / 2 * 2 + k / 4;
-                const u32 width = __byte_perm(widths[k % 4][i % 2], 0, select),
-                          first = __byte_perm(hidden[k % 4][i % 2], 0, select);
+                const u32 w = width(k, i);
                 I u;
-                take_field(bits, at, width, first, u);
+                take_field(bits, at, w, first(k, i), u);
                 d[k][i] = unzigzag(u) << zeros;
-                at += width;
+                at += w;
             }
         }
     }

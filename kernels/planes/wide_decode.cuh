@@ -228,7 +228,14 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
     const u32* bits = l.bits + before;
     const bool filled = all % 32 == 0 || bits[block_words - 1] >> all % 32 == 0;
     I v[8][4];
-    fields.take(bits, upto - mine, h.classes.zeros, v);
+    // Where no field is long, short integers come two or four at a time.
+    if (IS_SHORT<S> && h.classes.top <= 8) {
+        if constexpr (IS_SHORT<S>) fields.take_joined<4>(bits, upto - mine, h.classes.zeros, v);
+    } else if (IS_SHORT<S> && h.classes.top <= 16) {
+        if constexpr (IS_SHORT<S>) fields.take_joined<2>(bits, upto - mine, h.classes.zeros, v);
+    } else {
+        fields.take(bits, upto - mine, h.classes.zeros, v);
+    }
     Edge<I> edge;
     backward(v, h.predictor, rank, edge, lane);
     // What the blocks before add.
