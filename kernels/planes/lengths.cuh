@@ -109,8 +109,7 @@ __device__ __forceinline__ Classes classes_of(u32 least, const u32* upto, u32 ze
 }
 
 // By length: the number of its class in the lower byte, the width of a field in the upper one. Whole warp.
-// Of several warps each fills a part.
-__device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lane, u32 part = 0, u32 parts = 1) {
+__device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lane) {
     const Range range(c, lane);
     u32 number = 0;
 #pragma unroll
@@ -119,7 +118,7 @@ __device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lan
     }
     const u32 entry = number | range.width << 8;
 #pragma unroll
-    for (u32 len = 32 * part + lane; len < LENGTHS; len += 32 * parts) {
+    for (u32 len = lane; len < LENGTHS; len += 32) {
         u32 k = 0;
 #pragma unroll
         for (int i = 0; i < 7; i++) k += warp::from(range.highest, i) < len;

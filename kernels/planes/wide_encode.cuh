@@ -6,7 +6,7 @@
 //                  tried on the first block's. Class 1 (survey_quanta) is tried before class 2 (survey_bits), whose
 //                  tiles with exceptions, integers or low zeros are planned by short loops (wide_special.cuh)
 //   difference     in registers; what goes from one block to the next, through shared memory
-//   classify       lengths are counted; each warp finds the cheapest classes by itself
+//   classify       lengths are counted; one warp finds the cheapest classes
 //   put_payload    each warp finds how much of each part its block has. Sums of that say where everything goes: the
 //                  payload is put together in shared memory as it will stand in the frame
 //
@@ -283,11 +283,14 @@ __device__ __forceinline__ Classes classify(Stage<S>& s, Int<S> (&v)[8][4], int 
     any = warp::any(any), longest = warp::any(longest);
     if (lane == 0) atomicOr(&s.any, any), atomicOr(&s.longest, longest);
     __syncthreads();
-    const u32 zeros = zeros_of<S>(s.any), top = (u32)T::length(s.longest) - zeros;
-    u32* upto = s.upto[w];
-    sum_lengths(s.counts, upto, zeros, lane);
-    const Classes classes = classes_of(cheapest_of(upto, top, lane), upto, zeros, top, lane);
-    if (w < (int)LENGTHS / 32) fill_table(s.by_length, classes, lane, w, LENGTHS / 32);
+    const u32 zeros = zeros_of<S>(s.any);
+    if (w == 2) {
+        const u32 top = (u32)T::length(s.longest) - zeros;
+        sum_lengths(s.counts, s.upto, zeros, lane);
+        const Classes found = classes_of(cheapest_of(s.upto, top, lane), s.upto, zeros, top, lane);
+        fill_table(s.by_length, found, lane);
+        if (lane == 0) s.classes = found;
+    }
     if (!LIKELY(zeros == 0)) {
 #pragma unroll
         for (int k = 0; k < 32; k++) {
@@ -296,7 +299,7 @@ __device__ __forceinline__ Classes classify(Stage<S>& s, Int<S> (&v)[8][4], int 
         }
     }
     __syncthreads();
-    return classes;
+    return s.classes;
 }
 
 // Writes what stands before a tile's ballots. One lane.

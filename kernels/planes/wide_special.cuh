@@ -71,18 +71,18 @@ struct Stage {
     // By blocks: parts and words of fields; modes of planes; masks.
     uint2 parts[BLOCKS];
     u32 modes[BLOCKS], masks[BLOCKS][32];
-    // All bits of differences, and of their lengths; lengths counted, and summed up by each warp.
+    // All bits of differences, and of their lengths; lengths counted; classes of them.
     I any, longest;
     u32 counts[LENGTHS];
+    Classes classes;
     u16 by_length[LENGTHS];
-    // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths of
-    // each warp.
+    // One after the other: the numbers of its first block; what goes from one block to the next; the sums of lengths.
     union {
         alignas(16) I first[8][32][4];
         I left[BLOCKS];
         alignas(16) I up[BLOCKS][8][4];
         alignas(16) I back[BLOCKS - 1][4][32][4];
-        u32 upto[BLOCKS][LENGTHS];
+        u32 upto[LENGTHS];
     };
     // Payloads that wait, one of them numbers of the tile that grows where it has specials, then its payload.
     alignas(16) u32 images[PlanesTuning<S>::IMAGES][VALUES<S> + 8];
