@@ -93,10 +93,7 @@ __device__ __forceinline__ void convert_eights(const HalfArgs& args, Convert con
     }
 }
 
-}  // namespace
-
-extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
-    dependent::begin();
+__device__ __forceinline__ void copy(const CopyArgs& args) {
     const BoxCopy* boxes = (const BoxCopy*)args.boxes;
     // The last box that begins at this CTA or before.
     u32 low = 0, high = args.box_count;
@@ -119,8 +116,7 @@ extern "C" __global__ __launch_bounds__(256) void array_copy(CopyArgs args) {
     }
 }
 
-extern "C" __global__ __launch_bounds__(256) void array_widen(HalfArgs args) {
-    dependent::begin();
+__device__ __forceinline__ void widen(const HalfArgs& args) {
     const bool bf = args.is_bfloat16;
     const auto pair = [bf](u32 x) { return make_uint2(widened(x & 0xFFFF, bf), widened(x >> 16, bf)); };
     convert_eights(args, [&](const uint4& x, uint4& low, uint4& high) {
@@ -130,8 +126,7 @@ extern "C" __global__ __launch_bounds__(256) void array_widen(HalfArgs args) {
     });
 }
 
-extern "C" __global__ __launch_bounds__(256) void array_narrow(HalfArgs args) {
-    dependent::begin();
+__device__ __forceinline__ void narrow(const HalfArgs& args) {
     const bool bf = args.is_bfloat16;
     const auto pair = [bf](u32 x, u32 y) { return narrowed(x, bf) | narrowed(y, bf) << 16; };
     convert_eights(args, [&](uint4& x, const uint4& low, const uint4& high) {
@@ -140,8 +135,7 @@ extern "C" __global__ __launch_bounds__(256) void array_narrow(HalfArgs args) {
     });
 }
 
-extern "C" __global__ __launch_bounds__(256) void array_pack(PackArgs args) {
-    dependent::begin();
+__device__ __forceinline__ void pack(const PackArgs& args) {
     __shared__ u64 sums[THREADS / 32];
     const u32 chunk = blockIdx.x / args.parts, part = blockIdx.x % args.parts;
     const u64* lengths = (const u64*)args.lengths;
@@ -166,3 +160,10 @@ extern "C" __global__ __launch_bounds__(256) void array_pack(PackArgs args) {
         copy_piece(from + begin, to + begin, vectors - begin < each ? vectors - begin : each, threadIdx.x, THREADS);
     }
 }
+
+}  // namespace
+
+ENTRY(array_copy, CopyArgs, (THREADS), copy(args))
+ENTRY(array_widen, HalfArgs, (THREADS), widen(args))
+ENTRY(array_narrow, HalfArgs, (THREADS), narrow(args))
+ENTRY(array_pack, PackArgs, (THREADS), pack(args))

@@ -295,18 +295,9 @@ __device__ __forceinline__ void make_tables(const DecodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                        \
-    extern "C" __global__ __launch_bounds__(TABLE_THREADS) void lorenzo_decode_tables_##name(DecodeArgs args) { \
-        dependent::begin();                                                                                     \
-        make_tables(args);                                                                                      \
-    }                                                                                                           \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_decode_##name(DecodeArgs args) {        \
-        dependent::begin();                                                                                     \
-        decode<S>(args);                                                                                        \
-    }
+#define ENTRIES(S, name)                                                                \
+    ENTRY(lorenzo_decode_tables_##name, DecodeArgs, (TABLE_THREADS), make_tables(args)) \
+    ENTRY(lorenzo_decode_##name, DecodeArgs, (THREADS, CTAS), decode<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)
-extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_decode_narrow_f64(DecodeArgs args) {
-    dependent::begin();
-    integers::narrow_all<THREADS>(args);
-}
+ENTRY(lorenzo_decode_narrow_f64, DecodeArgs, (THREADS), integers::narrow_all<THREADS>(args))

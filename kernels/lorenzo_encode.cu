@@ -101,33 +101,13 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                              \
-    extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_range_##name(EncodeArgs args) {              \
-        dependent::begin();                                                                                           \
-        frame::find_range<S, THREADS, TILE>(args);                                                                    \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(                                                                          \
-        THREADS, LorenzoTuning::PLAN_CTAS) void lorenzo_encode_plan_##name(EncodeArgs args) {                         \
-        dependent::begin();                                                                                           \
-        plan<S>(args);                                                                                                \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(                                                                          \
-        THREADS, LorenzoTuning::INTERPOLATE_CTAS) void lorenzo_encode_interpolate_##name(EncodeArgs args) {           \
-        dependent::begin();                                                                                           \
-        interpolate_tile<S>(args);                                                                                    \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(codebook::THREADS) void lorenzo_encode_codebook_##name(EncodeArgs args) { \
-        dependent::begin();                                                                                           \
-        make_codebook<S>(args);                                                                                       \
-    }                                                                                                                 \
-    extern "C" __global__ __launch_bounds__(                                                                          \
-        THREADS, LorenzoTuning::WRITE_CTAS) void lorenzo_encode_write_##name(EncodeArgs args) {                       \
-        dependent::begin();                                                                                           \
-        write<S>(args);                                                                                               \
-    }
+#define ENTRIES(S, name)                                                                                 \
+    ENTRY(lorenzo_encode_range_##name, EncodeArgs, (THREADS), frame::find_range<S, THREADS, TILE>(args)) \
+    ENTRY(lorenzo_encode_plan_##name, EncodeArgs, (THREADS, LorenzoTuning::PLAN_CTAS), plan<S>(args))    \
+    ENTRY(lorenzo_encode_interpolate_##name, EncodeArgs, (THREADS, LorenzoTuning::INTERPOLATE_CTAS),     \
+          interpolate_tile<S>(args))                                                                     \
+    ENTRY(lorenzo_encode_codebook_##name, EncodeArgs, (codebook::THREADS), make_codebook<S>(args))       \
+    ENTRY(lorenzo_encode_write_##name, EncodeArgs, (THREADS, LorenzoTuning::WRITE_CTAS), write<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)
-extern "C" __global__ __launch_bounds__(THREADS) void lorenzo_encode_widen_f64(EncodeArgs args) {
-    dependent::begin();
-    integers::widen_all<THREADS>(args);
-}
+ENTRY(lorenzo_encode_widen_f64, EncodeArgs, (THREADS), integers::widen_all<THREADS>(args))

@@ -153,15 +153,9 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
-#define LAUNCH(W) __launch_bounds__(Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>))
-#define ENTRIES(W, name)                                                        \
-    extern "C" __global__ LAUNCH(W) void ndzip_encode_##name(EncodeArgs args) { \
-        dependent::begin();                                                     \
-        encode<W>(args);                                                        \
-    }                                                                           \
-    extern "C" __global__ LAUNCH(W) void ndzip_decode_##name(DecodeArgs args) { \
-        dependent::begin();                                                     \
-        decode<W>(args);                                                        \
-    }
+#define BOUNDS(W) (Shape<W>::THREADS, (AT_ONCE<Shape<W>::CTAS, Shape<W>::THREADS>))
+#define ENTRIES(W, name)                                               \
+    ENTRY(ndzip_encode_##name, EncodeArgs, BOUNDS(W), encode<W>(args)) \
+    ENTRY(ndzip_decode_##name, DecodeArgs, BOUNDS(W), decode<W>(args))
 ENTRIES(u32, f32)
 ENTRIES(u64, f64)

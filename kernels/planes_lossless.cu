@@ -9,25 +9,14 @@
 #include "planes/wide_encode.cuh"
 #include "prim/dependent.cuh"
 
-#define ENTRIES(S, name)                                                                                     \
-    extern "C" __global__ __launch_bounds__(                                                                 \
-        planes::THREADS, PlanesTuning<S>::WIDE_ENCODE) void planes_lossless_encode_##name(EncodeArgs args) { \
-        dependent::begin();                                                                                  \
-        planes::wide::encode<S>(args);                                                                       \
-    }                                                                                                        \
-    extern "C" __global__ __launch_bounds__(                                                                 \
-        planes::THREADS, PlanesTuning<S>::WIDE_DECODE) void planes_lossless_decode_##name(DecodeArgs args) { \
-        dependent::begin();                                                                                  \
-        planes::wide::decode<S>(args);                                                                       \
-    }                                                                                                        \
-    extern "C" __global__ __launch_bounds__(32) void planes_lossless_seal_##name(EncodeArgs args) {          \
-        dependent::begin();                                                                                  \
-        frame::seal(args, blockIdx.x, frame::placed(args, blockIdx.x, 4), threadIdx.x);                      \
-    }                                                                                                        \
-    extern "C" __global__ __launch_bounds__(32) void planes_lossless_verdict_##name(DecodeArgs args) {       \
-        dependent::begin();                                                                                  \
-        if (threadIdx.x == 0) frame::verdict(args, blockIdx.x);                                              \
-    }
+#define ENTRIES(S, name)                                                                              \
+    ENTRY(planes_lossless_encode_##name, EncodeArgs, (planes::THREADS, PlanesTuning<S>::WIDE_ENCODE), \
+          planes::wide::encode<S>(args))                                                              \
+    ENTRY(planes_lossless_decode_##name, DecodeArgs, (planes::THREADS, PlanesTuning<S>::WIDE_DECODE), \
+          planes::wide::decode<S>(args))                                                              \
+    ENTRY(planes_lossless_seal_##name, EncodeArgs, (32),                                              \
+          frame::seal(args, blockIdx.x, frame::placed(args, blockIdx.x, 4), threadIdx.x))             \
+    ENTRY(planes_lossless_verdict_##name, DecodeArgs, (32), if (threadIdx.x == 0) frame::verdict(args, blockIdx.x))
 ENTRIES(float, f32)
 ENTRIES(double, f64)
 ENTRIES(planes::Short, short)

@@ -307,19 +307,10 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 
 }  // namespace
 
-#define LAUNCH(S, CTAS) __launch_bounds__(THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
-#define ENTRIES(S, name)                                                                         \
-    extern "C" __global__ __launch_bounds__(THREADS<S>) void szx_range_##name(EncodeArgs args) { \
-        dependent::begin();                                                                      \
-        frame::find_range<S, THREADS<S>, TILE>(args);                                            \
-    }                                                                                            \
-    extern "C" __global__ LAUNCH(S, ENCODE_CTAS) void szx_encode_##name(EncodeArgs args) {       \
-        dependent::begin();                                                                      \
-        encode<S>(args);                                                                         \
-    }                                                                                            \
-    extern "C" __global__ LAUNCH(S, DECODE_CTAS) void szx_decode_##name(DecodeArgs args) {       \
-        dependent::begin();                                                                      \
-        decode<S>(args);                                                                         \
-    }
+#define BOUNDS(S, CTAS) (THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
+#define ENTRIES(S, name)                                                                            \
+    ENTRY(szx_range_##name, EncodeArgs, (THREADS<S>), frame::find_range<S, THREADS<S>, TILE>(args)) \
+    ENTRY(szx_encode_##name, EncodeArgs, BOUNDS(S, ENCODE_CTAS), encode<S>(args))                   \
+    ENTRY(szx_decode_##name, DecodeArgs, BOUNDS(S, DECODE_CTAS), decode<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -91,14 +91,8 @@ constexpr int COARSE = 64;
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                         \
-    extern "C" __global__ __launch_bounds__(COARSE) void lorenzo_residuals_coarse_##name(DecodeArgs args) {      \
-        dependent::begin();                                                                                      \
-        decode_coarse<S>(args, COARSE);                                                                          \
-    }                                                                                                            \
-    extern "C" __global__ __launch_bounds__(THREADS, CTAS) void lorenzo_residuals_sync_##name(DecodeArgs args) { \
-        dependent::begin();                                                                                      \
-        decode_fine<S>(args);                                                                                    \
-    }
+#define ENTRIES(S, name)                                                                         \
+    ENTRY(lorenzo_residuals_coarse_##name, DecodeArgs, (COARSE), decode_coarse<S>(args, COARSE)) \
+    ENTRY(lorenzo_residuals_sync_##name, DecodeArgs, (THREADS, CTAS), decode_fine<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)
