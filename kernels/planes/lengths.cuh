@@ -164,45 +164,23 @@ __device__ __forceinline__ u32 low_bits(u32 x, u32 width) {
 #endif
 }
 
-// Puts fields one after another, from bit `at` on, into words: those that this lane fills up, the bits of lanes before
-// it being 0. What is left when all lanes have done so is added to the words that other lanes have written. SHARED: the
-// words are in shared memory.
-template <bool SHARED>
+// Puts fields one after another, from bit `at` on, into words in shared memory: those that this lane fills up, the bits
+// of lanes before it being 0. What is left when all lanes have done so is added to the words that other lanes have
+// written. On a device by addresses of 32 bits, and a predicate that is found once.
 struct FieldWriter {
+#ifdef __CUDA_ARCH__
+    u32 to, word = 0, at;
+    __device__ __forceinline__ FieldWriter(u32* bits, u32 at)
+        : to((u32)__cvta_generic_to_shared(bits) + at / 32 * 4), at(at) {}
+#else
     u32 *to, word = 0, at;
-    __device__ __forceinline__ FieldWriter(u32* bits, u32 at) : to(bits + at / 32), at(at) {}
+    FieldWriter(u32* bits, u32 at) : to(bits + at / 32), at(at) {}
+#endif
     // At most 32 bits.
     __device__ __forceinline__ void put(u32 field, u32 width) {
         word |= __funnelshift_l(0, field, at);
         const u32 over = __funnelshift_l(field, 0, at), next = at + width;
-        const bool full = ((at ^ next) & ~31u) != 0;
-        if (full) *to = word;
-        word = full ? over : word;
-        to += full;
-        at = next;
-    }
-    __device__ __forceinline__ void put_low(u32 u, u32 width) { put(low_bits(u, width), width); }
-    __device__ __forceinline__ void put_low(u64 u, u32 width) {
-        const u32 low = min(width, 32u);
-        put_low((u32)u, low);
-        put_low((u32)(u >> 32), width - low);
-    }
-    __device__ __forceinline__ void end() const {
-        __syncwarp();
-        if (at % 32 != 0) atomicOr(to, word);
-    }
-};
-
 #ifdef __CUDA_ARCH__
-// The same with addresses of 32 bits, and a predicate that is found once.
-template <>
-struct FieldWriter<true> {
-    u32 to, word = 0, at;
-    __device__ __forceinline__ FieldWriter(u32* bits, u32 at)
-        : to((u32)__cvta_generic_to_shared(bits) + at / 32 * 4), at(at) {}
-    __device__ __forceinline__ void put(u32 field, u32 width) {
-        word |= __funnelshift_l(0, field, at);
-        const u32 over = __funnelshift_l(field, 0, at), next = at + width;
         asm volatile(
             "{ .reg .pred full; .reg .b32 changed;\n"
             "lop3.b32 changed, %2, %3, 0xffffffe0, 0x28;\n"
@@ -213,6 +191,9 @@ struct FieldWriter<true> {
             : "+r"(word), "+r"(to)
             : "r"(at), "r"(next), "r"(over)
             : "memory");
+#else
+        if ((at ^ next) & ~31u) *to++ = word, word = over;
+#endif
         at = next;
     }
     __device__ __forceinline__ void put_low(u32 u, u32 width) { put(low_bits(u, width), width); }
@@ -223,10 +204,13 @@ struct FieldWriter<true> {
     }
     __device__ __forceinline__ void end() const {
         __syncwarp();
+#ifdef __CUDA_ARCH__
         if (at % 32 != 0) asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+#else
+        if (at % 32 != 0) atomicOr(to, word);
+#endif
     }
 };
-#endif
 
 // What the table says of a block's numbers, u = zigzag of residuals without low zeros: bit planes of the classes'
 // numbers, and fields' widths, four in a word. The sum of these.
@@ -267,13 +251,13 @@ struct Joined {
 
 // Puts a block's fields into `words` words, this lane's from bit `at` on; `most`: bits of the longest, where they are
 // short integers', which leave two or four at a time. Whole warp.
-template <bool SHARED, bool SHORT, class I>
+template <bool SHORT, class I>
 __device__ __forceinline__ void put_fields(u32* bits, u32 words, u32 at, const I (&u)[8][4], const u32 (&widths)[8],
                                            u32 most, int lane) {
     // The last word, which may not be filled up.
     if (lane == 0 && words != 0) bits[words - 1] = 0;
     __syncwarp();
-    FieldWriter<SHARED> to(bits, at);
+    FieldWriter to(bits, at);
     if constexpr (SHORT) {
         if (most <= 8) {
 #pragma unroll

@@ -234,7 +234,7 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
                 Bits v[4] = {scale.value(pa[r], 0), scale.value(pb[r], 0), scale.value(pa[r], 1),
                              scale.value(pb[r], 1)};
                 if (LIKELY(p.left == 0)) {
-                    store4_once(rows.to + r * rows.step, v);
+                    store4<true>(rows.to + r * rows.step, v);
                 } else {
                     store4(rows.to + r * rows.step, v);
                 }

@@ -166,7 +166,7 @@ __device__ __forceinline__ void load_block(const Array& c, const Tile& p, u32 bl
             if constexpr (IS_SHORT<S>) {
                 load_shorts(c, from, first + step, v[k]);
             } else {
-                load4_once((const S*)c.values + first + step, v[k]);
+                load4<true>((const S*)c.values + first + step, v[k]);
             }
         }
         return;

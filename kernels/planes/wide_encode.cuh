@@ -374,7 +374,7 @@ __device__ __forceinline__ u32 put_payload(Stage<S>& s, u32 slot, u32 index, u32
         to.put(mask, modes >> 6, lane);
         if (!uniform) put_special<S, LOSSY>(s, slot, index, values, w, lane);
     }
-    put_fields<true, IS_SHORT<S>>(to_bits + before.y, words, upto_lane - own, v, widths, classes.top, lane);
+    put_fields<IS_SHORT<S>>(to_bits + before.y, words, upto_lane - own, v, widths, classes.top, lane);
     if (bytes % 4 + thread < 4 && bytes % 4 != 0) to_bytes[bytes + thread] = 0;
     if (thread == 0) {
         put_front<S>(s, image, classes);

@@ -15,44 +15,23 @@ __device__ __forceinline__ uint4 pack(const u64* x) {
     return make_uint4((u32)x[0], (u32)(x[0] >> 32), (u32)x[1], (u32)(x[1] >> 32));
 }
 
-// Four numbers. Written out: in a loop the compiler makes loads and stores of 4 and 8 bytes of them.
-template <class T>
+// Four numbers. Written out: in a loop the compiler makes loads and stores of 4 and 8 bytes of them. ONCE: they are
+// read once; or nobody reads soon what is written, to global memory.
+template <bool ONCE = false, class T>
 __device__ __forceinline__ void load4(const T* at, T (&x)[4]) {
     const uint4* from = (const uint4*)at;
+    const auto load = [](const uint4* from) { return ONCE ? __ldcs(from) : *from; };
     if constexpr (sizeof(T) == 4) {
-        unpack(*from, x);
+        unpack(load(from), x);
     } else {
-        const uint4 v = from[0], w = from[1];
+        const uint4 v = load(from), w = load(from + 1);
         unpack(v, x), unpack(w, x + 2);
     }
 }
-// The same of what is read once.
-template <class T>
-__device__ __forceinline__ void load4_once(const T* at, T (&x)[4]) {
-    const uint4* from = (const uint4*)at;
-    if constexpr (sizeof(T) == 4) {
-        unpack(__ldcs(from), x);
-    } else {
-        const uint4 v = __ldcs(from), w = __ldcs(from + 1);
-        unpack(v, x), unpack(w, x + 2);
-    }
-}
-template <class T>
+template <bool ONCE = false, class T>
 __device__ __forceinline__ void store4(T* at, const T (&x)[4]) {
     uint4* to = (uint4*)at;
-    if constexpr (sizeof(T) == 4) {
-        *to = pack(x);
-    } else {
-        to[0] = pack(x), to[1] = pack(x + 2);
-    }
-}
-// The same to global memory, of what nobody reads soon.
-template <class T>
-__device__ __forceinline__ void store4_once(T* at, const T (&x)[4]) {
-    uint4* to = (uint4*)at;
-    if constexpr (sizeof(T) == 4) {
-        __stcs(to, pack(x));
-    } else {
-        __stcs(to, pack(x)), __stcs(to + 1, pack(x + 2));
-    }
+    const auto store = [](uint4* to, uint4 v) { ONCE ? __stcs(to, v) : (void)(*to = v); };
+    store(to, pack(x));
+    if constexpr (sizeof(T) == 8) store(to + 1, pack(x + 2));
 }

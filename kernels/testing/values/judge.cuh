@@ -107,7 +107,7 @@ __device__ __forceinline__ void judge(const Args& args) {
             const S *from = (const S*)p.original + at, *back = (const S*)p.decoded + at;
             if (at + 4 <= args.count) {
                 S x[4], y[4];
-                load4_once(from, x), load4_once(back, y);
+                load4<true>(from, x), load4<true>(back, y);
                 for (u32 j = 0; j < 4; j++) tally.take(p, at + j, x[j], y[j]);
             } else {
                 for (u32 j = 0; j < 4 && at + j < args.count; j++) tally.take(p, at + j, from[j], back[j]);
