@@ -391,8 +391,7 @@ __device__ __forceinline__ Meta settle_tile(TileShared& sh, const EncodeArgs& ar
     const u32 n = in.n, t = threadIdx.x;
     // What it takes is found anew: kept, it would be in registers of all tiles.
     const u32 found = outliers ? outliers_of<S>(sh, (const EncodeChunk*)args.chunks, args.chunk_count, tile) : 0;
-#pragma unroll
-    for (int k = 16; k > 0; k /= 2) all |= __shfl_xor_sync(warp::ALL, all, k);
+    all = warp::any(all);
     if (lane == 0 && all) atomicOr(&sh.all, all);
     __syncthreads();
     const u32 width = sh.all ? estimate::highest(sh.all) + 1 : 0;

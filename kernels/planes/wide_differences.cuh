@@ -103,12 +103,7 @@ __device__ __forceinline__ void backward_y(I (&v)[8][4], u32 rank, Edge<I>& edge
         for (int i = 0; i < 4; i++) {
 #pragma unroll
             for (int r = 1; r < 4; r++) v[k + r][i] += v[k + r - 1][i];
-            I upto = v[k + 3][i];
-#pragma unroll
-            for (int by = 8; by < 32; by *= 2) {
-                const I x = __shfl_up_sync(warp::ALL, upto, by);
-                if (lane >= by) upto += x;
-            }
+            const I upto = warp::inclusive<8>(v[k + 3][i], lane);
             const I less = upto - v[k + 3][i] + edge.up[i];
             if (rank == 2) edge.up[i] += warp::from(upto, 24 + lane % 8);
 #pragma unroll
@@ -123,19 +118,8 @@ __device__ __forceinline__ void backward_x(I (&v)[8][4], u32 rank, Edge<I>& edge
     for (int k = 0; k < 8; k++) {
 #pragma unroll
         for (int i = 1; i < 4; i++) v[k][i] += v[k][i - 1];
-        I upto = v[k][3];
-#pragma unroll
-        for (int by = 1; by < 8; by *= 2) {
-            const I x = __shfl_up_sync(warp::ALL, upto, by);
-            if (at >= by) upto += x;
-        }
-        if (rank == 1) {
-#pragma unroll
-            for (int by = 8; by < 32; by *= 2) {
-                const I x = __shfl_up_sync(warp::ALL, upto, by);
-                if (at >= by) upto += x;
-            }
-        }
+        I upto = warp::inclusive<1, 8>(v[k][3], at);
+        if (rank == 1) upto = warp::inclusive<8>(upto, at);
         const I less = upto - v[k][3] + edge.left;
         if (rank == 1) edge.left += warp::from(upto, 31);
 #pragma unroll

@@ -70,11 +70,12 @@ __device__ __forceinline__ void range(float& lo, float& hi) {
 }
 #endif
 
-// Sum over this lane and those before it.
-template <class T>
+// Sum over this lane and those before it, lane `lane` of lanes that belong together; in steps of `FROM` lanes at first,
+// of less than `TO` in the end.
+template <int FROM = 1, int TO = 32, class T>
 __device__ __forceinline__ T inclusive(T x, int lane) {
 #pragma unroll
-    for (int k = 1; k < 32; k *= 2) {
+    for (int k = FROM; k < TO; k *= 2) {
         const T y = __shfl_up_sync(ALL, x, k);
         if (lane >= k) x += y;
     }

@@ -112,17 +112,6 @@ __device__ __forceinline__ void lines(int* values, u32 lines, u32 length, u32 st
     __syncthreads();
 }
 
-// What `sum` of this lane becomes with those of up to `reach` lanes before it.
-template <int LANES>
-__device__ __forceinline__ u32 over_lanes(u32 sum, int reach) {
-#pragma unroll
-    for (int k = 1; k < LANES; k *= 2) {
-        const u32 y = __shfl_up_sync(warp::ALL, sum, k);
-        if (reach >= k) sum += y;
-    }
-    return sum;
-}
-
 // Rows of `c` values, any number. A warp takes consecutive values, four a lane; `totals` has a word a warp.
 __device__ __forceinline__ void rows(int* values, u32 n, u32 c, int* totals, int lane, int w) {
     const tiles::Divisor by(c);
@@ -140,7 +129,7 @@ __device__ __forceinline__ void rows(int* values, u32 n, u32 c, int* totals, int
         if (whole) {
 #pragma unroll
             for (u32 j = 1; j < 4; j++) x[j] += x[j - 1];
-            sum = over_lanes<32>(x[3], lane) + carry;
+            sum = warp::inclusive(x[3], lane) + carry;
         } else {
             const u32 first = i + 4 * lane;
             u32 place = first - by.of(first) * c;
@@ -155,7 +144,7 @@ __device__ __forceinline__ void rows(int* values, u32 n, u32 c, int* totals, int
                 place = place + 1 == c ? 0 : place + 1;
             }
             const u32 heads = __ballot_sync(warp::ALL, begins < 4) & ((2u << lane) - 1);
-            sum = over_lanes<32>(x[3], heads ? lane - (31 - __clz((int)heads)) : lane);
+            sum = warp::inclusive(x[3], heads ? lane - (31 - __clz((int)heads)) : lane);
             carried = !heads;
             if (carried) sum += carry;
         }
@@ -245,7 +234,7 @@ struct Column {
         for (u32 k = 0; k < 8; k++) {
 #pragma unroll
             for (u32 j = 1; j < 4; j++) v[k][j] += v[k][j - 1];
-            const u32 before = over_lanes<8>(v[k][3], reach) - v[k][3];
+            const u32 before = warp::inclusive<1, 8>(v[k][3], reach) - v[k][3];
 #pragma unroll
             for (u32 j = 0; j < 4; j++) v[k][j] += before;
         }
