@@ -137,12 +137,6 @@ __device__ __forceinline__ int fixed(const u32* words, u32 width, u32 i) {
                              (width == 32 ? ~0u : (1u << width) - 1));
 }
 
-// Writes residuals where the stream has them. Places are below the tile's values.
-struct InOrder {
-    int* values;
-    __device__ __forceinline__ void operator()(u32 place, int residual) const { values[place] = residual; }
-};
-
 // Run `k` of a mask: zeros in the lower byte, ones in the upper.
 __device__ __forceinline__ u32 mask_run(const u32* runs, u32 k) { return runs[k / 2] >> (k % 2 * 16) & 0xffffu; }
 
@@ -180,18 +174,17 @@ __device__ __forceinline__ bool residuals(Shared& sh, const u32* payload, u32 wo
                            (int)threadIdx.x);
     }
     if (kind.coding() == HUFFMAN) {
-        const InOrder put = {sh.values};
         // Words known to be in shared memory come faster.
         const u32* stream = payload + p.stream;
         u32* staged = sh.pool + p.stream;
         huffman::Exchange<WARPS>& ex = sh.exchange;
         bool whole;
         if (words <= SHORT) {
-            whole = huffman::read<THREADS, true, true>(sh.tables, staged, p.words, n, ex, put);
+            whole = huffman::read<THREADS, true, true>(sh.tables, staged, p.words, n, ex, sh.values);
         } else if (payload == sh.pool) {
-            whole = huffman::read<THREADS, true, false>(sh.tables, staged, p.words, n, ex, put);
+            whole = huffman::read<THREADS, true, false>(sh.tables, staged, p.words, n, ex, sh.values);
         } else {
-            whole = huffman::read<THREADS, false, false>(sh.tables, stream, p.words, n, ex, put);
+            whole = huffman::read<THREADS, false, false>(sh.tables, stream, p.words, n, ex, sh.values);
         }
         right = right && whole;
     } else if (kind.coding() == FIXED) {

@@ -150,12 +150,6 @@ struct Turns {
     u32 first[tiles::MOST / 128], last[tiles::MOST / 128];
 };
 
-// A tag for the last R axes.
-template <int R>
-struct Rank {
-    static constexpr int value = R;
-};
-
 // Fours that a thread of `sample_vec4` looks at before their neighbours come in, as a power of two.
 constexpr __device__ u32 at_once_log2(int rank) { return rank == 1 ? 1 : 0; }
 
@@ -377,16 +371,13 @@ __device__ __forceinline__ u32 choose_axes(const int* q, const Three& e, const t
     const u32 rows = e.z * e.y, sets = sets_of(e);
     const bool whole = rows < 8;
     const u32 places = sampled_rows(rows, whole) * e.x;
-    auto sample4 = [&](auto rank) {
-        sample_vec4<THREADS, decltype(rank)::value>(q, e, by_x, by_y, places, whole, classes, sh.turns, words, lane, w);
-    };
     const int rank = rows == 1 ? 1 : e.z == 1 ? 2 : 3;
     if (vec4 && rank == 1) {
-        sample4(Rank<1>());
+        sample_vec4<THREADS, 1>(q, e, by_x, by_y, places, whole, classes, sh.turns, words, lane, w);
     } else if (vec4 && rank == 2) {
-        sample4(Rank<2>());
+        sample_vec4<THREADS, 2>(q, e, by_x, by_y, places, whole, classes, sh.turns, words, lane, w);
     } else if (vec4) {
-        sample4(Rank<3>());
+        sample_vec4<THREADS, 3>(q, e, by_x, by_y, places, whole, classes, sh.turns, words, lane, w);
     } else {
         sample<THREADS>(q, e, by_x, by_y, sets, places, whole, classes, words, lane);
     }

@@ -396,12 +396,12 @@ struct Exchange {
 };
 
 // Reads a stream of `words` words into `n` places, which are zero: a CTA of `THREADS`, or one warp of it where that is
-// enough. `put(place, residual)` takes what is not zero, and some zeros. SHORT: the stream has at most as many words as
-// there are threads, and `tables.several` is `Sparse`. False, in at least one thread, where the stream is not right.
-// The caller waits for everybody.
-template <int THREADS, bool SHARED, bool SHORT, class Put>
+// enough. Places below `n` get what is not zero, and some zeros. SHORT: the stream has at most as many words as there
+// are threads, and `tables.several` is `Sparse`. False, in at least one thread, where the stream is not right. The
+// caller waits for everybody.
+template <int THREADS, bool SHARED, bool SHORT>
 __device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u32 words, u32 n,
-                                     Exchange<THREADS / 32>& ex, Put put) {
+                                     Exchange<THREADS / 32>& ex, int* values) {
     // Pieces are as short as there are threads for them.
     const u32 log = SHORT || words <= THREADS ? 6 : words <= 4 * THREADS ? 7 : words <= 8 * THREADS ? 8 : 9;
     // The last piece has 64 bits or more.
@@ -456,6 +456,7 @@ __device__ __forceinline__ bool read(const Tables& tables, const u32* stream, u3
         if (here) {
             Reader<SHARED> r(stream, start);
             u32 at = first;
+            auto put = [&](u32 place, int residual) { values[place] = residual; };
             until<true, SHORT>(tables, r, stop, hard, n, at, put);
             good = good && (last ? ended(r, total, n, at) : at - first == own);
         }

@@ -18,7 +18,7 @@ struct AnyShared {
 template <u32 RANK>
 __device__ __forceinline__ void spread(int* v) {
     constexpr u32 COARSE = Whole<RANK>::COARSE, EACH = (COARSE + 255) / 256;
-    const Coarse* where = coarser<RANK>();
+    const Coarse* where = COARSER<RANK>.points;
     int q[EACH];
 #pragma unroll
     for (u32 k = 0; k < EACH; k++) q[k] = v[min(threadIdx.x + 256 * k, COARSE - 1)];

@@ -156,35 +156,12 @@ constexpr Behind<RANK> behind_finest() {
     all.passes.begin[pass] = i;
     return all;
 }
-constexpr Behind<1> BEHIND_LINE = behind_finest<1>();
-constexpr Behind<2> BEHIND_PLANE = behind_finest<2>();
-constexpr Behind<3> BEHIND_BLOCK = behind_finest<3>();
-__device__ const Coarser<1> COARSER_LINE = BEHIND_LINE.points;
-__device__ const Coarser<2> COARSER_PLANE = BEHIND_PLANE.points;
-__device__ const Coarser<3> COARSER_BLOCK = BEHIND_BLOCK.points;
-__constant__ Passes<1> PASSES_LINE = BEHIND_LINE.passes;
-__constant__ Passes<2> PASSES_PLANE = BEHIND_PLANE.passes;
-__constant__ Passes<3> PASSES_BLOCK = BEHIND_BLOCK.passes;
 template <u32 RANK>
-__device__ __forceinline__ const Coarse* coarser() {
-    if constexpr (RANK == 1) {
-        return COARSER_LINE.points;
-    } else if constexpr (RANK == 2) {
-        return COARSER_PLANE.points;
-    } else {
-        return COARSER_BLOCK.points;
-    }
-}
+constexpr Behind<RANK> BEHIND = behind_finest<RANK>();
 template <u32 RANK>
-__device__ __forceinline__ const Passes<RANK>& passes() {
-    if constexpr (RANK == 1) {
-        return PASSES_LINE;
-    } else if constexpr (RANK == 2) {
-        return PASSES_PLANE;
-    } else {
-        return PASSES_BLOCK;
-    }
-}
+__device__ const Coarser<RANK> COARSER = BEHIND<RANK>.points;
+template <u32 RANK>
+__constant__ Passes<RANK> PASSES = BEHIND<RANK>.passes;
 
 // The guess at a point of level `l` along one of its new axes, whose neighbours on the finest lattice are `apart`.
 template <u32 RANK>
@@ -197,7 +174,7 @@ __device__ __forceinline__ u32 guess_along(const int* v, const Coarse& point, u3
     const u32 nc = (u32)p[behind > 0 ? d : -d], nd = (u32)p[behind > 1 ? 3 * d : -d];
     u32 g = cubic(na, nb, nc, nd);
     if (first || behind < 3) {
-        const Weights& w = passes<RANK>().weights[axis][l - 1][first ? 0 : behind];
+        const Weights& w = PASSES<RANK>.weights[axis][l - 1][first ? 0 : behind];
         g = weighted(na, nb, nc, nd, w.a, w.c, w.d);
     }
     return g;
@@ -224,11 +201,11 @@ template <u32 RANK, class One>
 __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One one) {
     using W = Whole<RANK>;
     // All of them at once: from memory each would take longer than its pass.
-    const u32 early = coarser<RANK>()[1 + lane].bits, late = coarser<RANK>()[33 + lane].bits;
+    const u32 early = COARSER<RANK>.points[1 + lane].bits, late = COARSER<RANK>.points[33 + lane].bits;
     if (lane == 0) one(0, 0, 0, step_at(way, W::TOP + 1));
 #pragma unroll 1
     for (u32 pass = 0; pass < (W::TOP - W::FEW + 1) * RANK; pass++) {
-        const u32 begin = passes<RANK>().begin[pass], end = passes<RANK>().begin[pass + 1];
+        const u32 begin = PASSES<RANK>.begin[pass], end = PASSES<RANK>.begin[pass + 1];
         if (begin == end) continue;
         const u32 l = W::TOP - pass / RANK, axes = pass % RANK + 1;
         const u32 number = axes == 1 ? lane : axes == 2 ? lane / 2 : lane / 3, nth = lane - number * axes;
@@ -258,11 +235,11 @@ __device__ __forceinline__ void visit_few(const int* v, u32 way, u32 lane, One o
 template <u32 RANK, class One>
 __device__ __forceinline__ void visit_coarser(const int* v, u32 way, One one) {
     using W = Whole<RANK>;
-    const Coarse* points = coarser<RANK>();
+    const Coarse* points = COARSER<RANK>.points;
 #pragma unroll 1
     for (u32 pass = (W::TOP - W::FEW + 1) * RANK; pass < W::TOP * RANK; pass++) {
-        const u32 end = passes<RANK>().begin[pass + 1], l = W::TOP - pass / RANK;
-        u32 i = passes<RANK>().begin[pass] + threadIdx.x;
+        const u32 end = PASSES<RANK>.begin[pass + 1], l = W::TOP - pass / RANK;
+        u32 i = PASSES<RANK>.begin[pass] + threadIdx.x;
         // There before it is needed.
         Coarse next = points[min(i, W::COARSE - 1)];
         __syncthreads();
