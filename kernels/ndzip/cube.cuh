@@ -101,6 +101,12 @@ __device__ __forceinline__ void role(u32 thread, u32& first, bool& low, bool& se
     }
 }
 
+// A 4-byte word, or the lower or upper half of an 8-byte one.
+template <class W>
+__device__ __forceinline__ u32& half_of(W* words, u32 at, bool upper) {
+    return ((u32*)words)[sizeof(W) == 4 ? at : 2 * at + (upper ? 1 : 0)];
+}
+
 // Sum over this thread and those before it in the CTA; the CTA's sum in `total`. All threads.
 template <class W, class T>
 __device__ __forceinline__ T cta_inclusive(T x, W* totals, T& total, int lane, int w) {
@@ -163,21 +169,12 @@ __device__ __forceinline__ void keep_planes(Shared<W>& sh, const Planes& mine) {
     u32 first;
     bool low, second;
     role<W>(threadIdx.x, first, low, second);
-    u32* stage = (u32*)sh.words;
-    if (sizeof(W) == 4) {
-        stage[threadIdx.x] = mine.head;
-    } else if (!second) {
-        stage[2 * (threadIdx.x / 4) + (low ? 0 : 1)] = mine.head;
-    }
+    if (!second) half_of(sh.words, sizeof(W) == 4 ? threadIdx.x : threadIdx.x / 4, !low) = mine.head;
     u32 at = mine.at;
 #pragma unroll
     for (int p = 0; p < 32; p++) {
         if (mine.head >> (31 - p) & 1) {
-            if (sizeof(W) == 4) {
-                stage[at] = mine.plane[p];
-            } else {
-                stage[2 * at + (second ? 0 : 1)] = mine.plane[p];
-            }
+            half_of(sh.words, at, !second) = mine.plane[p];
             at++;
         }
     }
@@ -228,16 +225,10 @@ template <class W>
 __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g, DecodeShared<W>& sh, u32 t, u32 words,
                                             int lane, int w) {
     using P = Shape<W>;
-    u32* stage = (u32*)sh.words;
     u32 first;
     bool low, second;
     role<W>(threadIdx.x, first, low, second);
-    u32 head = 0;
-    if (sizeof(W) == 4) {
-        head = stage[threadIdx.x];
-    } else {
-        head = stage[2 * (threadIdx.x / 4) + (low ? 0 : 1)];
-    }
+    const u32 head = half_of(sh.words, sizeof(W) == 4 ? threadIdx.x : threadIdx.x / 4, !low);
     const u32 stored = second ? 0 : (u32)__popc(head);
     u32 total;
     const u32 upto = cta_inclusive<W, u32>(stored, sh.totals, total, lane, w);
@@ -253,7 +244,7 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
     for (int p = 0; p < 32; p++) {
         plane[p] = 0;
         if (head >> (31 - p) & 1) {
-            plane[p] = sizeof(W) == 4 ? stage[at] : stage[2 * at + (second ? 0 : 1)];
+            plane[p] = half_of(sh.words, at, !second);
             at++;
         }
     }
@@ -289,7 +280,7 @@ __device__ __forceinline__ void decode_cube(const DecodeChunk& c, const Grid& g,
             const u32 other = __shfl_xor_sync(warp::ALL, plane[j], 2);
             const u32 top = low ? other : plane[j];
             const u32 flip = (u32)((int)top >> 31);
-            ((u32*)sh.words)[2 * P::at(first + j) + (low ? 0 : 1)] = plane[j] ^ (low ? flip : flip >> 1);
+            half_of(sh.words, P::at(first + j), !low) = plane[j] ^ (low ? flip : flip >> 1);
         }
     }
     __syncthreads();
