@@ -48,17 +48,18 @@ struct Chunk {
 // A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
 __device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
 
-// Keeps chunk `number` of the batch. Whole warp.
-template <class S>
+// Keeps chunk `number` of the batch, with its rule if LOSSY. Whole warp.
+template <class S, bool LOSSY>
 __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, u32 number, int lane) {
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
     const ChunkState* state = (const ChunkState*)args.states + number;
-    const auto r = rule<typename RuledAs<S>::Type>(frame::used_bound(c, state));
+    Rule<S> r;
+    if constexpr (LOSSY) r = rule<S>(frame::used_bound(c, state));
     __syncwarp();
     if (lane == 0) {
         kept.array = array_of(c, c.input);
         kept.flags = flags_of(c), kept.fill = c.fill;
-        kept.step = r.step, kept.inverse = r.inverse, kept.most = r.most, kept.usable = r.usable;
+        if constexpr (LOSSY) kept.step = r.step, kept.inverse = r.inverse, kept.most = r.most, kept.usable = r.usable;
         kept.place = {number,
                       c.first_tile,
                       (u64)state,

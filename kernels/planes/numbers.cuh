@@ -192,10 +192,9 @@ __device__ __forceinline__ bool base_of(const Int<S> (&v)[8][4], u32 mask, Int<S
 }
 
 // Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop
-// that is not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole warps.
+// that is not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole CTA.
 template <class S, bool LOSSY>
-__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread,
-                                       u32 threads = 32) {
+__device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread) {
     using T = Traits<S>;
     constexpr u32 W = T::W / 4;
     const RawRows rows(in.array, tile);
@@ -203,7 +202,7 @@ __device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32
     u64 sum = 0;
     if (thread == 0) to[0] = RAW, sum = frame::keyed(RAW, key);
 #pragma unroll 1
-    for (u32 row = thread / 32; rows.width * row < rows.inside; row += threads / 32) {
+    for (u32 row = thread / 32; rows.width * row < rows.inside; row += THREADS / 32) {
         const u32 k = rows.width * row + x;
         if (x >= rows.width || k >= rows.inside) continue;
         S v = value_at<S>(in.array, in.array.at(rows.place(in.array, row) + x));

@@ -149,7 +149,6 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
                                           typename Traits<S>::Bits* buffer, int lane) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
-    using Signed = typename SignedOf<Bits>::Type;
     constexpr int BIAS = (1 << (T::E - 1)) - 1;
     const u32 second = stage[1];
     const int e = (int)second >> 20;
@@ -157,7 +156,7 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
     if (scaled ? e < 1 - BIAS || e > BIAS : e != 0) return false;
     Bits one;
     take_value(stage + 3, one);
-    one = scaled ? T::bits(T::mul((S)(Signed)one, T::power(e))) : ordered(one);
+    one = scaled ? T::bits(T::mul((S)with_sign(one), T::power(e))) : ordered(one);
     if (swap) one = swapped(one);
     const Bits v[4] = {one, one, one, one};
 #pragma unroll 1
@@ -247,17 +246,17 @@ __device__ __forceinline__ bool take_tile(const Array& c, const Rule<S>& r, bool
     return !__any_sync(warp::ALL, wrong != 0) && (!masked || m.found == m.count);
 }
 
-// How a warp keeps the array of its tile.
+// The array of a warp's tile: in shared memory where registers are short.
 template <class S>
-struct KeptArray {
-    using Type = const Array;
-    static __device__ __forceinline__ Array of(const Array&, const DecodeChunk& c) { return array_of(c, c.output); }
-};
-template <>
-struct KeptArray<float> {
-    using Type = const Array&;
-    static __device__ __forceinline__ const Array& of(const Array& kept, const DecodeChunk&) { return kept; }
-};
+__device__ __forceinline__ decltype(auto) keep_array(Array& kept, const DecodeChunk& c, int lane) {
+    if constexpr (sizeof(S) == 4) {
+        if (lane == 0) kept = array_of(c, c.output);
+        __syncwarp();
+        return (kept);
+    } else {
+        return array_of(c, c.output);
+    }
+}
 
 struct DecodeShared {
     alignas(16) u32 stages[WARPS][KEPT];
@@ -286,10 +285,7 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
     if (right) {
         const u64 at = word0 + span.from;
         const u32* from = in + at;
-        // In shared memory where registers are short.
-        if (sizeof(S) == 4 && lane == 0) sh.arrays[w] = array_of(c, c.output);
-        __syncwarp();
-        typename KeptArray<S>::Type array = KeptArray<S>::of(sh.arrays[w], c);
+        const Array& array = keep_array<S>(sh.arrays[w], c, lane);
         const Tile p = tile_at(array, t, lane);
         u32* const stage = sh.stages[w];
         // What has no room beside the values of a plane that are on their way is read where it is.

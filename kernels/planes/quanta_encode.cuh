@@ -312,7 +312,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
     for (u32 k = lane; k < STAGE_NIBBLES; k += 32) s.nibbles[k] = 0;
     frame::Ticket next = frame::ticket(args, lane);
     if (next.tile >= args.tiles) return;
-    open_chunk<S>(s.next_chunk, args, next.chunk, lane);
+    open_chunk<S, true>(s.next_chunk, args, next.chunk, lane);
     if (lane == 0) s.chunk = s.next_chunk, s.fetched = s.chunk.array;
     __syncwarp();
     Next<S> now;
@@ -325,7 +325,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         drawn = warp::from(drawn, 0);
         if (drawn < args.tiles) {
             const u32 chunk = frame::chunk_of(chunks, args.chunk_count, drawn, lane);
-            if (chunk != s.chunk.place.chunk) open_chunk<S>(s.next_chunk, args, chunk, lane);
+            if (chunk != s.chunk.place.chunk) open_chunk<S, true>(s.next_chunk, args, chunk, lane);
         }
         u32 after = 0;
         if (lane == 0 && drawn < args.tiles) after = atomicAdd((u32*)args.ticket, 1u);

@@ -16,16 +16,6 @@ constexpr bool IS_SHORT = false;
 template <>
 constexpr bool IS_SHORT<Short> = true;
 
-// The type of a chunk's rule, which chunks without a bound do not use.
-template <class S>
-struct RuledAs {
-    using Type = S;
-};
-template <>
-struct RuledAs<Short> {
-    using Type = float;
-};
-
 }  // namespace planes
 
 template <>

@@ -52,14 +52,13 @@ struct WideHead {
     // Residuals' sums to bits, map 1's times `power`.
     template <class I>
     __device__ __forceinline__ void finish(I (&v)[8][4], I base, const Rule<S>& r, bool is_float) const {
-        using Signed = typename SignedOf<I>::Type;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] += base;
         if constexpr (!IS_SHORT<S>) {
             if (kind == 1 || scaled) {
                 const S step = kind == 1 ? r.step : T::power(exponent);
 #pragma unroll
-                for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)(Signed)v[k / 4][k % 4], step));
+                for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)with_sign(v[k / 4][k % 4]), step));
             } else if (is_float) {
 #pragma unroll
                 for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
@@ -95,17 +94,16 @@ __device__ __forceinline__ void store_rows(const Array& c, const Tile& p, u32 bl
     }
 }
 
-// Class 3: a warp a row. Whole warps.
+// Class 3: a warp a row. Whole CTA.
 template <class S>
-__device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread,
-                                         u32 threads = 32) {
+__device__ __forceinline__ bool take_raw(const Array& c, u32 tile, bool swap, const u32* in, u32 words, u32 thread) {
     using I = Int<S>;
     constexpr u32 W = Traits<S>::W / 4;
     const RawRows rows(c, tile);
     if (in[0] != RAW || words != 1 + W * rows.inside) return false;
     const u32 x = thread % 32;
 #pragma unroll 1
-    for (u32 row = thread / 32; rows.width * row < rows.inside; row += threads / 32) {
+    for (u32 row = thread / 32; rows.width * row < rows.inside; row += THREADS / 32) {
         const u32 k = rows.width * row + x;
         if (x >= rows.width || k >= rows.inside) continue;
         I v;
@@ -311,7 +309,7 @@ __device__ __forceinline__ bool take(DecodeStage<S>& s, const DecodeChunk& c, u3
         if constexpr (LOSSY) r = rule<S>(c.bound);
         return take_tile(s, array, tile_at(array, t, lane), r, flags, words, w, lane);
     }
-    return kind == RAW && take_raw<S>(array, t, flags & FLAG_SWAP, from, words, thread, THREADS);
+    return kind == RAW && take_raw<S>(array, t, flags & FLAG_SWAP, from, words, thread);
 }
 
 // Without a bound: a CTA for each tile.

@@ -9,16 +9,9 @@
 
 namespace planes {
 
-template <class I>
-struct SignedOf;
-template <>
-struct SignedOf<u32> {
-    using Type = int;
-};
-template <>
-struct SignedOf<u64> {
-    using Type = long long;
-};
+// The same bits with a sign.
+__device__ __forceinline__ int with_sign(u32 x) { return (int)x; }
+__device__ __forceinline__ long long with_sign(u64 x) { return (long long)x; }
 
 // All ones where a number is negative.
 template <class I>

@@ -41,7 +41,7 @@ __device__ __forceinline__ void flush(Stage<S>& s, u32 turn, u32 thread, int w, 
     if (LIKELY(!t.raw)) {
         sum += frame::copy_keyed<THREADS, 4>(to, s.images[turn], key, t.total);
     } else {
-        sum += put_raw(source<S, false>(c, t.index, lane), t.index, to, key, thread, THREADS);
+        sum += put_raw(source<S, false>(c, t.index, lane), t.index, to, key, thread);
     }
     c.place.add(sum, lane);
     __syncthreads();
@@ -53,7 +53,7 @@ __device__ __forceinline__ void draw(const EncodeArgs& args, Stage<S>& s, u32 sl
     const frame::Ticket next = frame::ticket(args, lane);
     if (next.tile < args.tiles && next.chunk != s.chunks[slot].place.chunk) {
         slot = (slot + 1) % SLOTS;
-        open_chunk<S>(s.chunks[slot], args, next.chunk, lane);
+        open_chunk<S, false>(s.chunks[slot], args, next.chunk, lane);
     }
     if (lane == 0) s.next = {next.tile, slot};
 }
@@ -461,7 +461,7 @@ __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
         if (thread == 0) next = atomicAdd(board.listed + 1, 1u);
         if (w == 0) {
             const u32 chunk = frame::chunk_of((const EncodeChunk*)args.chunks, args.chunk_count, tile, lane);
-            if (chunk != s.chunks[0].place.chunk) open_chunk<S>(s.chunks[0], args, chunk, lane);
+            if (chunk != s.chunks[0].place.chunk) open_chunk<S, true>(s.chunks[0], args, chunk, lane);
         }
         __syncthreads();
         const Chunk& c = s.chunks[0];
@@ -478,7 +478,7 @@ __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
         } else {
             const Source<S, true> in = source<S, true>(c, index, lane);
             total = 1 + sizeof(S) / 4 * inside_of(c.array, in.p);
-            put_raw(in, index, slot, 0, thread, THREADS);
+            put_raw(in, index, slot, 0, thread);
         }
         if (thread == 0) {
             board.tell(tile, total, total, 0);
