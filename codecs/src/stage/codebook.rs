@@ -24,6 +24,9 @@ pub(crate) type Lengths = [u8; LORENZO_SYMBOLS];
 /// The lengths of the codebook that a chunk takes, from its counts with joint symbols. With it, joint symbols that
 /// occur have codewords, or none has.
 pub fn choose_codebook(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
+    if joint[JOINT..].iter().all(|&count| count == 0) {
+        return lengths(joint);
+    }
     let mut apart = *joint;
     for symbol in JOINT..LORENZO_SYMBOLS {
         let count = std::mem::take(&mut apart[symbol]);

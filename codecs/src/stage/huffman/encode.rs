@@ -300,6 +300,9 @@ impl Encoder {
         }
         for byte in 1..=JOINT - DIRECT {
             let residual = encoder.bytes[byte];
+            if byte >= OTHER && residual.len == 0 {
+                continue;
+            }
             for (both, run) in encoder.both[byte].iter_mut().zip(&encoder.runs[byte.min(OTHER)]) {
                 let Code { bits, len } = run.code().then(residual.code());
                 *both = Short { bits: bits as u32, len: len as u16, lower: residual.lower };
