@@ -6,19 +6,17 @@
 //!              fast      planes; under a pointwise relative bound szx
 //!              lorenzo
 //! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it. A
-//!              first one, of an eighth of a chunk of 64 Ki values; a larger one where the first leaves less than 1/48
-//!              of the chunk, less than 1/16 by another than lorenzo, where both are about as long, or where few
-//!              numbers differ
+//!              first one, of an eighth of a chunk of 64 Ki values. A larger one where the first is next to constant,
+//!              for it says nothing of the rest: lossless leaves less than 1/48 of it; and where less than 1/8 is left
+//!              by another than lorenzo, and that is shorter than lorenzo by less than 1/10
 //! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what
 //!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
-//!              else lorenzo. By a sample 1.1 times: the chunk is within 1.15 then
-//! exactly      where numbers are multiples of a unit of two bounds or more, or few, the bound may say more of them
-//!              than there is: if what was taken is 1.02 times as long as lorenzo makes the multiples, or 1.12 times as
-//!              long as by a dictionary, the chunk loses nothing, by what exact.rs chooses. Only the CPU can. A
-//!              dictionary is tried on the larger sample alone, for it grows with the numbers that were not seen, and
-//!              where what was taken is 1.1 times as long as an estimate by some 512 to 2048 numbers
+//!              else lorenzo. By a larger sample 1.1 times, and by a first one 1.05 times. Seams make lorenzo longer
+//!              than it is, the more the less is left: 0.9 times where a first sample leaves less than 1/8, and one
+//!              that leaves less than 1/48 goes to lorenzo
+//! exactly      where the chunk is shorter without loss than by what was taken, nothing is lost: trial.rs
 //! ```
 //!
 //! Lengths are those of whole frames, which every backend makes alike: so is the choice. The sample's own range would
@@ -26,48 +24,33 @@
 //! makes smaller than the raw bytes is stored.
 
 use super::chunk::Chunk;
-use super::kept::{Inner, Kept, Scale, Way};
+use super::kept::Kept;
 use super::planes::Value;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
-use super::scaled::Found;
-use super::{exact, scaled};
+use super::trial;
+pub use super::trial::{BY_CHOICE, Taken};
 use crate::bound::Used;
 use crate::error::Result;
-use crate::frame::STORED_HEADER;
-use crate::params::{Bound, Codec, Mode, Params, Request};
-use crate::{memory, parallel};
+use crate::parallel;
+use crate::params::{Bound, Codec, Mode, Request};
 
-/// In hundredths: how much longer than lorenzo's the others may be where all of the chunk was encoded, and where a
-/// sample was, which may be wrong by some hundredths.
+/// In hundredths of lorenzo's length: how long the others may be where all of the chunk was encoded, where a larger
+/// sample was, where a first one was, and where that leaves less than `SMOOTH_PART`: lorenzo interpolates it, and seams
+/// lengthen it by 5 to 60. Between the latter and lorenzo's a larger sample says more.
 const GAIN: u128 = 115;
 const SAMPLED_GAIN: u128 = 110;
-/// In hundredths of lorenzo's, lengths of the best of the others by which a first sample says too little: lorenzo's
-/// predictions reach across seams, planes' tiles mostly do not. Seams alone make 105 out of 123.
-const NEAR_TIE: std::ops::Range<u128> = 90..SAMPLED_GAIN;
-/// Chunks of which less than this part is left need a larger sample: a few places make the length. So do those of which
-/// lorenzo is not taken already where less than `SMOOTH` is left: it interpolates them, which a seam interrupts.
-const THIN: u128 = 48;
-const SMOOTH: u128 = 16;
-/// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
-const FILLING: u128 = 4;
-/// Bytes of a frame before a codec's first section, about.
-const FRAME_BYTES: u64 = 100;
+const FIRST_GAIN: u128 = 105;
+const SMOOTH_GAIN: u128 = 90;
+const SMOOTH_PART: u128 = 8;
+/// Where less than this part of a first sample is left, the seams are most of what lorenzo takes, and lorenzo is taken.
+/// Where less is left without loss, the sample is next to constant, and a few places elsewhere make the chunk's length.
+const THIN_PART: u128 = 48;
 /// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
 /// bound leaves: coding them exactly never saves more.
 const NEAR_LOSSLESS: u128 = 2;
 /// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
 /// shorter, of others it would save next to nothing of the file.
 const SHORT: u128 = 512;
-
-/// As [`GAIN`], over multiples of a unit, which lose nothing, and over a dictionary, which is slow to write.
-const UNIT_GAIN: u128 = 102;
-const DICTIONARY_GAIN: u128 = 112;
-/// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried, which
-/// mostly takes more.
-const FEW_GAIN: u128 = 110;
-
-/// What is asked where numbers are shorter without loss.
-pub const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
 
 /// What each candidate is asked where this is asked of the writer.
 pub fn requests(asked: Request) -> [Request; 3] {
@@ -79,175 +62,94 @@ pub fn requests(asked: Request) -> [Request; 3] {
     all
 }
 
-/// The candidate that was taken.
-pub struct Taken {
-    pub candidate: usize,
-    /// Bytes that the chunk takes so.
-    len: u128,
-    /// Whether a unit or a dictionary may be shorter.
-    pub is_near_lossless: bool,
-}
-
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
 /// `None`: the sample does not do, and there is more to look at.
 pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<Taken> {
-    let lens = [0, 1, 2].map(|k| whole(sample, k, lens[k], values, raw_len));
+    let lens = [0, 1, 2].map(|k| sample.whole(k, lens[k], values, raw_len));
     let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| lens[k]);
-    let gain = gain(sample);
+    let best = lossless.min(fast);
+    let is_less = |len: u128, part: u128| len < raw_len as u128 / part;
+    let gain = match sample.is_all {
+        true if sample.stacks.is_empty() => GAIN,
+        true => SAMPLED_GAIN,
+        false if is_less(lossless, THIN_PART) => return None,
+        false if is_less(best, THIN_PART) => 0,
+        false if !is_less(best, SMOOTH_PART) => FIRST_GAIN,
+        false if (SMOOTH_GAIN * lorenzo..100 * lorenzo).contains(&(100 * best)) => return None,
+        false => SMOOTH_GAIN,
+    };
     let candidate = match () {
         () if lossless <= fast && 100 * lossless <= gain * lorenzo => LOSSLESS,
         () if 100 * fast <= gain * lorenzo => FAST,
         () => LORENZO,
     };
     let len = lens[candidate];
-    let is_tie = NEAR_TIE.contains(&(100 * fast.min(lossless) / lorenzo));
-    let part = if candidate == LORENZO { THIN } else { SMOOTH };
-    let enough = len >= raw_len as u128 / part && !is_tie;
     let is_short = len < raw_len as u128 / SHORT;
     let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
-    (sample.is_all || enough).then_some(Taken { candidate, len, is_near_lossless })
-}
-
-/// Length of the chunk's frame by candidate `k`, extrapolated from `len`, the length of its sample's frame.
-fn whole(sample: &Sample, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
-    let (raw, seen) = (u128::from(FRAME_BYTES) + raw_len as u128, sample.len(k, values));
-    // What is stored instead.
-    if len >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
-        return raw;
-    }
-    let len = u128::from(len.saturating_sub(FRAME_BYTES)) * values as u128 / seen as u128;
-    (u128::from(FRAME_BYTES) + len + len * sample.filling(k) as u128 / (FILLING * values as u128)).min(raw)
-}
-
-fn gain(sample: &Sample) -> u128 {
-    if sample.stacks.is_empty() { GAIN } else { SAMPLED_GAIN }
-}
-
-/// What a look at some numbers says of coding a chunk without loss.
-pub enum Exact {
-    /// It is no shorter.
-    Longer,
-    /// Few of the numbers differ: a larger sample says more.
-    Perhaps,
-    /// It may be shorter.
-    Try(Trial),
-}
-
-/// Whether a chunk may be shorter without loss than by the candidate that was taken, because its numbers are multiples
-/// of a unit of two bounds or more, or few: by `numbers`, [`runs`](scaled::runs) of the lossless candidate's sample.
-pub fn look_exactly(
-    params: &Params,
-    numbers: &[u8],
-    raw_len: usize,
-    used: Used,
-    sample: &Sample,
-    taken: &Taken,
-) -> Exact {
-    if !exact::is_open(&Params { request: BY_CHOICE, ..*params }, raw_len) {
-        return Exact::Longer;
-    }
-    let found = scaled::find(params, numbers);
-    let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
-    let unit = found.multiples.filter(is_wide);
-    let size = usize::from(params.dtype.size);
-    let most = u64::try_from(100 * taken.len / FEW_GAIN).unwrap_or(u64::MAX);
-    match unit.is_none() && !found.is_few((raw_len / size) as u64, size as u64, most) {
-        true => Exact::Longer,
-        false if unit.is_none() && !sample.is_all => Exact::Perhaps,
-        false => Exact::Try(Trial { found, unit }),
-    }
-}
-
-/// How a chunk may be shorter without loss.
-pub struct Trial {
-    found: Found,
-    /// `None`: by a dictionary.
-    unit: Option<Scale>,
-}
-
-impl Trial {
-    /// Whether it is, by that sample, which `chunk` has.
-    pub fn is_shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<bool> {
-        let Some(stacked) = sample.params(chunk.params, LOSSLESS, BY_CHOICE) else { return Ok(false) };
-        let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(stacked.dtype.size));
-        let (len, gain) = match self.unit {
-            Some(scale) => {
-                let (way, mut frame) = (Way { scale, order: 0, inner: Inner::Lorenzo }, Vec::new());
-                let coded = exact::encode_as(&chunk, &Kept::Scaled(way), &mut frame)?;
-                (coded.then_some(frame.len() as u64), UNIT_GAIN)
-            }
-            None => (exact::len_by_dictionary(&chunk, &self.found, values as u64)?, DICTIONARY_GAIN),
-        };
-        let whole = len.map(|len| whole(sample, LORENZO, len, values, raw_len));
-        Ok(whole.is_some_and(|whole| gain * whole <= 100 * taken.len))
-    }
+    Some(Taken { candidate, len, is_near_lossless })
 }
 
 /// Appends a chunk's frame by the codec that its request names. False: it is to be stored.
 pub(super) type Encode = fn(&Chunk<'_>, &mut Vec<u8>) -> Result<bool>;
 
-/// The request that a chunk's encoder gets, and the bound used; one of the candidates' unless it `is_open` whether
-/// anything is lost.
-pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_open: bool) -> Result<(Request, Used)> {
-    let used = chunk.used::<S>()?;
+/// What was chosen for a chunk.
+pub(super) struct Choice {
+    /// What the chunk's encoder is asked.
+    pub(super) request: Request,
+    pub(super) used: Used,
+    /// How the chunk is coded without loss, where choosing said that.
+    pub(super) kept: Option<Kept>,
+    /// The chunk's frame, where choosing made it.
+    pub(super) frame: Option<Vec<u8>>,
+}
+
+/// Chooses one of the candidates, or unless it `is_open` whether anything is lost, [`BY_CHOICE`].
+pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_open: bool) -> Result<Choice> {
+    let (raw_len, used) = (chunk.raw.len(), chunk.used::<S>()?);
     let requests = requests(chunk.params.request);
     for looked in Looked::EACH {
         let Some(sample) = Sample::new(chunk.params, looked) else { break };
-        let lens = sample_lens(chunk, used, &sample, &requests, encode)?;
-        let raw_len = chunk.raw.len();
-        if let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) {
-            let chosen = Ok((requests[taken.candidate], used));
-            if !is_open || !taken.is_near_lossless {
-                return chosen;
-            }
-            let seen = sample.gather(LOSSLESS, chunk.raw, S::SIZE)?;
-            let chunk = Chunk { raw: &seen, ..*chunk };
-            let numbers = scaled::looked_at(&seen, S::SIZE);
-            match look_exactly(chunk.params, &numbers, raw_len, used, &sample, &taken) {
-                Exact::Longer => return chosen,
-                Exact::Try(trial) if trial.is_shorter(&chunk, raw_len, &sample, &taken)? => {
-                    return Ok((BY_CHOICE, used));
-                }
-                Exact::Try(_) => return chosen,
-                Exact::Perhaps => {}
-            }
+        let stacks = sample.gather(chunk.raw, S::SIZE, chunk.threads)?;
+        let mut frames = encode_samples(chunk, used, &sample, &stacks, &requests, encode)?;
+        let lens = [0, 1, 2].map(|k| frames[k].as_ref().map_or(u64::MAX, |frame| frame.len() as u64));
+        let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) else { continue };
+        let frame = frames.swap_remove(taken.candidate).filter(|_| stacks.is_empty());
+        if is_open
+            && taken.is_near_lossless
+            && let Some(kept) = trial::shorter_exactly(chunk, used, sample, &stacks, &taken)?
+        {
+            return Ok(Choice { request: BY_CHOICE, used, kept, frame: None });
         }
+        return Ok(Choice { request: requests[taken.candidate], used, kept: None, frame });
     }
-    Ok((requests[LORENZO], used))
+    Ok(Choice { request: requests[LORENZO], used, kept: None, frame: None })
 }
 
-/// Lengths of the candidates' frames.
-fn sample_lens(
+/// The candidates' frames of a sample, whose stacks have these values. `None`: the raw bytes are no longer.
+fn encode_samples(
     chunk: &Chunk<'_>,
     used: Used,
     sample: &Sample,
+    stacks: &[Vec<u8>],
     requests: &[Request; 3],
     encode: Encode,
-) -> Result<[u64; 3]> {
+) -> Result<Vec<Option<Vec<u8>>>> {
     let Chunk { params, raw, threads, .. } = *chunk;
-    let size = usize::from(params.dtype.size);
-    let stacks = parallel::try_map(sample.stacks.len(), threads, |k| {
-        let stack = &sample.stacks[k];
-        let mut values = memory::zeros(stack.len() * size)?;
-        stack.gather(raw, size, &mut values);
-        Ok(values)
-    })?;
     let inner = threads.div_ceil(requests.len());
-    let lens = parallel::try_map(requests.len(), threads, |k| {
+    parallel::try_map(requests.len(), threads, |k| {
         let raw = sample.of[k].map_or(raw, |stack| &stacks[stack]);
-        let Some(params) = sample.params(params, k, requests[k]) else { return Ok(u64::MAX) };
+        let Some(params) = sample.params(params, k, requests[k]) else { return Ok(None) };
         let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used), kept: None };
         let mut frame = Vec::new();
-        Ok(if encode(&chunk, &mut frame)? { frame.len() as u64 } else { u64::MAX })
-    })?;
-    Ok(lens.try_into().expect("one for each"))
+        Ok(encode(&chunk, &mut frame)?.then_some(frame))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec;
-    use crate::params::Dtype;
+    use crate::codec::{self, chunk::Settled};
+    use crate::params::{Dtype, Params};
 
     /// The value at a place.
     type Field = fn(usize) -> f32;
@@ -272,8 +174,10 @@ mod tests {
         let params = params(dims, Dtype::F32, bound);
         let raw = bytes(dims.iter().product::<u64>() as usize, f);
         let settled = [1, 3].map(|threads| codec::settle_request(&chunk(&params, &raw, threads)).unwrap());
-        assert_eq!(settled[0], settled[1]);
-        let request = settled[0].0.request;
+        let [request, other] =
+            settled.map(|settled| (settled.params.request, settled.used, settled.kept, settled.frame));
+        assert_eq!(request, other);
+        let request = request.0;
         let lossless = Request { codec: Codec::Planes, bound: Bound::Lossless };
         assert!(request.check().is_ok() && (request.bound == bound || [lossless, BY_CHOICE].contains(&request)));
         (request.codec, request.bound.mode())
@@ -283,12 +187,13 @@ mod tests {
     const EXACT: (Codec, Mode) = (Codec::Planes, Mode::Lossless);
 
     fn frame(params: &Params, raw: &[u8]) -> Vec<u8> {
-        let (params, used) = codec::settle_request(&chunk(params, raw, 1)).unwrap();
-        let chunk = Chunk { used, ..chunk(&params, raw, 3) };
+        let Settled { params, used, kept, frame } = codec::settle_request(&chunk(params, raw, 1)).unwrap();
+        let chunk = Chunk { used, kept, ..chunk(&params, raw, 3) };
         let mut out = Vec::new();
         if codec::encode(&chunk, &mut out) != Ok(true) {
             codec::store(&params, raw, 1, &mut out).unwrap();
         }
+        assert!(frame.is_none_or(|frame| frame == out));
         out
     }
 
@@ -377,7 +282,7 @@ mod tests {
                 for (dtype, raw) in [Dtype::F64, Dtype::F32].into_iter().zip(&raw) {
                     for (bound, is_exact) in [(1e-6, true), (0.02, false)] {
                         let auto = params(dims, dtype, Bound::Absolute(bound));
-                        let (settled, _) = codec::settle_request(&chunk(&auto, raw, 1)).unwrap();
+                        let settled = codec::settle_request(&chunk(&auto, raw, 1)).unwrap().params;
                         assert_eq!(settled.request == BY_CHOICE, is_exact, "{name} {dims:?} {dtype:?} {bound}");
                         let got = frame(&auto, raw).len();
                         for codec in [Codec::Planes, Codec::Lorenzo] {
@@ -463,7 +368,7 @@ mod tests {
         let codecs = fields.map(|(r, f)| {
             let raw = bytes(2048 * 128, f);
             let auto = params(&[2048, 128], Dtype::F32, Bound::Relative(r));
-            let request = codec::settle_request(&chunk(&auto, &raw, 2)).unwrap().0.request;
+            let request = codec::settle_request(&chunk(&auto, &raw, 2)).unwrap().params.request;
             assert_eq!(frame(&auto, &raw), frame(&Params { request, ..auto }, &raw));
             (request.codec, request.bound.mode())
         });
@@ -479,13 +384,17 @@ mod tests {
             for b in [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0] {
                 let mut params = params(dims, Dtype::F64, Bound::Absolute(b));
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                let little = choose_request::<f64>(&chunk(&params, &raw, 1), codec::encode, true);
+                let chosen = |params: &Params, raw: &[u8], threads: usize| {
+                    let choice = choose_request::<f64>(&chunk(params, raw, threads), codec::encode, true).unwrap();
+                    (choice.request, choice.used, choice.kept, choice.frame.map(|frame| frame.len()))
+                };
+                let little = chosen(&params, &raw, 1);
                 let mut shifted = vec![0];
                 shifted.extend(&raw);
-                assert_eq!(choose_request::<f64>(&chunk(&params, &shifted[1..], 2), codec::encode, true), little);
+                assert_eq!(chosen(&params, &shifted[1..], 2), little);
                 params.dtype.big_endian = true;
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-                assert_eq!(choose_request::<f64>(&chunk(&params, &raw, 1), codec::encode, true), little);
+                assert_eq!(chosen(&params, &raw, 1), little);
             }
         }
     }

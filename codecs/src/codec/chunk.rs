@@ -24,6 +24,15 @@ pub struct Chunk<'a> {
     pub kept: Option<Kept>,
 }
 
+/// A chunk's params with a codec, and what choosing the codec said and made: the bound used, how the chunk is coded
+/// without loss, and its frame.
+pub(crate) struct Settled {
+    pub(crate) params: Params,
+    pub(crate) used: Option<Used>,
+    pub(crate) kept: Option<Kept>,
+    pub(crate) frame: Option<Vec<u8>>,
+}
+
 impl<'a> Chunk<'a> {
     /// The chunk's numbers.
     pub(crate) fn values<T: bytemuck::Pod>(&self) -> Result<Cow<'a, [T]>> {

@@ -54,6 +54,8 @@ const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const REPEATED_FLOATS: usize = 16;
+/// Numbers in a row that are looked for together.
+const REPEATED_ROW: u32 = 4;
 /// Last bytes with the entropy of this many equally frequent bytes, or less, are not random.
 const EQUAL_BYTES: usize = 128;
 /// One run in four is looked at for whether numbers are smooth.
@@ -356,6 +358,22 @@ impl Alike {
         let pairs = ends.iter().map(|n| n * n).sum::<usize>();
         Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * EQUAL_BYTES > count * count })
     }
+}
+
+/// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before, as far as a small
+/// table remembers: `bytes` finds these.
+pub(super) fn repeats(params: &Params, raw: &[u8]) -> Result<bool> {
+    let size = usize::from(params.dtype.size);
+    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
+    let (mut again, mut row) = (0, 0u64);
+    for number in raw.chunks_exact(size) {
+        // What is shifted out is a number that stands farther before.
+        let mixed = scaled::bits_of(params, number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        row = row << (64 / REPEATED_ROW) | mixed;
+        let mixed = (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
+    }
+    Ok(2 * again > raw.len() / size)
 }
 
 /// Bytes that a sample of a chunk of `n` floats takes by a dictionary, whose numbers that was found of; `None`: one is

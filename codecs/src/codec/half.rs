@@ -15,7 +15,7 @@
 //! The conversions are written here: those of libraries and of processors set a bit in signalling NaNs, which have to
 //! come back as they were, and make infinities of what is larger than the largest number.
 
-use super::chunk::{self, Chunk};
+use super::chunk::{self, Chunk, Settled};
 use super::descriptor::Codec;
 use super::{bytes, planes};
 use crate::bound::{self, Used};
@@ -31,9 +31,6 @@ use std::ops::RangeInclusive;
 const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F32 };
 /// Values that a thread converts at a time.
 const PART: usize = 1 << 18;
-
-/// A chunk's params with a codec, and its bound used where choosing took it.
-type Settled = (Params, Option<Used>);
 
 /// What encodes a chunk of f32: the choice of its codec, and that codec.
 pub(super) struct Wide {
@@ -158,7 +155,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
     let Some(used) = halved(wide.used::<f32>()?) else { return Ok(false) };
     params.request.bound = used.into();
     let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
-    let (params, used) = (by.settle)(&wide)?;
+    let Settled { params, used, .. } = (by.settle)(&wide)?;
     let chunk = Chunk { params: &params, used, ..wide };
     let is_planes = params.lossy(wide.raw.len()) && params.request.codec == params::Codec::Planes;
     let coded = match near_fill(asked).filter(|_| is_planes) {

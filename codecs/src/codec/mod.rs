@@ -27,14 +27,15 @@ pub mod scaled;
 pub(crate) mod short;
 pub(crate) mod stored;
 pub mod szx;
+#[doc(hidden)]
+pub mod trial;
 
-use crate::bound::Used;
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, STORED_HEADER};
 use crate::memory;
 use crate::params::{self, Bound, Class, Params};
-use chunk::Chunk;
+use chunk::{Chunk, Settled};
 use descriptor::{Codec, Encode};
 use kept::Kept;
 use sample::Look;
@@ -53,22 +54,23 @@ pub fn sections(id: CodecId) -> &'static [&'static str] {
     by_id(id).map_or(&[], |codec| codec.sections)
 }
 
-/// The chunk's params with the codec that the request leaves open, and the bound used where choosing took it.
-pub(crate) fn settle_request(chunk: &Chunk<'_>) -> Result<(Params, Option<Used>)> {
+/// The chunk's params with the codec that the request leaves open.
+pub(crate) fn settle_request(chunk: &Chunk<'_>) -> Result<Settled> {
     settle(chunk, true)
 }
 
 /// The same; where `is_open` is false, of f32 in place of 16 bits, which only the candidates hold.
-fn settle(chunk: &Chunk<'_>, is_open: bool) -> Result<(Params, Option<Used>)> {
+fn settle(chunk: &Chunk<'_>, is_open: bool) -> Result<Settled> {
     let params = *chunk.params;
     if is_settled(&params, chunk.raw.len()) {
-        return Ok((params, None));
+        return Ok(Settled { params, used: None, kept: None, frame: None });
     }
-    let (request, used) = match params.dtype.size {
+    let auto::Choice { request, used, kept, frame } = match params.dtype.size {
         4 => auto::choose_request::<f32>(chunk, encode, is_open)?,
         _ => auto::choose_request::<f64>(chunk, encode, is_open)?,
     };
-    Ok((Params { request, ..params }, Some(used).filter(|_| request.bound != Bound::Lossless)))
+    let used = Some(used).filter(|_| request.bound != Bound::Lossless);
+    Ok(Settled { params: Params { request, ..params }, used, kept, frame })
 }
 
 /// Whether the request says which codec encodes a chunk of `raw_len` bytes.

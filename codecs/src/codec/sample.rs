@@ -18,10 +18,10 @@ use super::kept::Kept;
 use super::planes::shape::Shape;
 use crate::constants::{LORENZO_TILE, PLANES_TILE};
 use crate::error::Result;
-use crate::memory;
+use crate::frame::STORED_HEADER;
 use crate::params::{Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
-use std::borrow::Cow;
+use crate::{memory, parallel};
 
 /// Tiles of lorenzo's in a sample: of the first look one in 16 of the chunk's, each put together of four quarters from
 /// four places, for a chunk differs more from place to place than a seam costs; of the second, whole ones, one in 32.
@@ -30,6 +30,10 @@ const FIRST_PART_OF_CHUNK: usize = 16;
 const QUARTERS: usize = 4;
 const SECOND_TILES: std::ops::RangeInclusive<usize> = 4..=8;
 const SECOND_PART_OF_CHUNK: usize = 32;
+/// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
+const FILLING: u128 = 4;
+/// Bytes of a frame before a codec's first section, about.
+const FRAME_BYTES: u64 = 100;
 /// Values in a row for szx.
 const RUN_VALUES: usize = LORENZO_TILE;
 /// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
@@ -196,16 +200,29 @@ impl Sample {
         }
     }
 
-    /// The values of a candidate's sample of a chunk, `size` bytes each.
-    pub(crate) fn gather<'a>(&self, candidate: usize, raw: &'a [u8], size: usize) -> Result<Cow<'a, [u8]>> {
-        let Some(stack) = self.of[candidate].map(|k| &self.stacks[k]) else { return Ok(raw.into()) };
-        let mut values = memory::zeros(stack.len() * size)?;
-        stack.gather(raw, size, &mut values);
-        Ok(values.into())
+    /// The values of each stack of a chunk, `size` bytes each.
+    pub(crate) fn gather(&self, raw: &[u8], size: usize, threads: usize) -> Result<Vec<Vec<u8>>> {
+        parallel::try_map(self.stacks.len(), threads, |k| {
+            let mut values = memory::zeros(self.stacks[k].len() * size)?;
+            self.stacks[k].gather(raw, size, &mut values);
+            Ok(values)
+        })
+    }
+
+    /// Length of the frame by candidate `k` of a chunk of `values` values in `raw_len` bytes, extrapolated from `len`,
+    /// the length of its sample's frame.
+    pub(super) fn whole(&self, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
+        let (raw, seen) = (u128::from(FRAME_BYTES) + raw_len as u128, self.len(k, values));
+        // What is stored instead.
+        if len >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
+            return raw;
+        }
+        let len = u128::from(len.saturating_sub(FRAME_BYTES)) * values as u128 / seen as u128;
+        (u128::from(FRAME_BYTES) + len + len * self.filling(k) as u128 / (FILLING * values as u128)).min(raw)
     }
 
     /// Values that a candidate encodes at the chunk's border besides.
-    pub(crate) fn filling(&self, candidate: usize) -> usize {
+    fn filling(&self, candidate: usize) -> usize {
         if self.of[candidate] == self.of[LOSSLESS] && candidate != LORENZO { self.filling } else { 0 }
     }
 

@@ -111,7 +111,7 @@ impl Cpu {
         let threads = self.threads_for(slots.iter().map(|(((job, _), _), _)| job.raw.len()).sum());
         let inner = threads.div_ceil(slots.len().max(1));
         parallel::map_mut(slots, threads, |_, (((job, settled), out), done)| {
-            if !done {
+            if !done && !settled.copy_frame(out) {
                 self.encode_one(&settled.job(job), settled.used, settled.kept, inner, out);
             }
             if !settled.is_held(out) {

@@ -4,7 +4,7 @@
 
 use super::job::{DecodeJob, EncodeJob};
 use crate::bound::Used;
-use crate::codec::chunk::Chunk;
+use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::Kept;
 use crate::codec::{self, exact, order};
 use crate::error::Result;
@@ -21,6 +21,8 @@ pub struct Settled {
     pub(super) kept: Option<Kept>,
     /// The chunk's values with two axes exchanged, where the codec is given them so.
     pub(super) swapped: Option<Vec<u8>>,
+    /// The chunk's frame, where choosing its codec made it.
+    pub(super) frame: Option<Vec<u8>>,
 }
 
 impl Settled {
@@ -36,31 +38,38 @@ impl Settled {
         let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
         let known = Kept::settled(&asked).filter(|kept| *kept == Kept::Lorenzo);
         if let Some(kept) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
-            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped });
+            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped, frame: None });
         }
-        let (params, used) = codec::settle_request(&chunk)?;
+        let chunk::Settled { params, used, kept, frame } = codec::settle_request(&chunk)?;
         if params.request == job.params.request {
-            return Ok(Settled { params, used, kept: None, swapped });
+            return Ok(Settled { params, used, kept, swapped, frame });
         }
-        if exact::is_open(&params, raw.len()) {
+        if kept.is_none() && exact::is_open(&params, raw.len()) {
             // Nothing is lost, by a codec to be chosen.
             let params = Params { request: params.request, ..*job.params };
             return Settled::new(&EncodeJob { params: &params, ..*job }, threads);
         }
         // An order may suit the codec better that was chosen.
         let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
-        let swapped = if extents == params.extents { swapped } else { ordered(extents)? };
-        Ok(Settled { params: Params { extents, ..params }, used, kept: None, swapped })
+        let is_same = extents == params.extents;
+        let swapped = if is_same { swapped } else { ordered(extents)? };
+        Ok(Settled { params: Params { extents, ..params }, used, kept, swapped, frame: frame.filter(|_| is_same) })
     }
 
     /// The job as it is, for want of memory to settle it.
     pub(super) fn unsettled(job: &EncodeJob<'_>) -> Settled {
-        Settled { params: *job.params, used: None, kept: None, swapped: None }
+        Settled { params: *job.params, used: None, kept: None, swapped: None, frame: None }
     }
 
     /// The job that backends get.
     pub fn job<'a>(&'a self, job: &EncodeJob<'a>) -> EncodeJob<'a> {
         EncodeJob { params: &self.params, raw: self.swapped.as_deref().unwrap_or(job.raw) }
+    }
+
+    /// Copies the chunk's frame where choosing its codec made it. False: there is none, or no memory for it.
+    pub(super) fn copy_frame(&self, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        self.frame.as_ref().is_some_and(|frame| memory::append(out, frame).is_ok())
     }
 
     /// Whether a frame holds the chunk: not where it has the exchanged values of a codec that knows no axes, which

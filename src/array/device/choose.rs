@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order of axes and the codec of each chunk of a batch where the request leaves them open: the same choices as on
-//! the CPU (`codec/order.rs`, `codec/auto.rs`).
+//! the CPU (`codec/order.rs`, `codec/auto.rs`, `codec/trial.rs`).
 //!
 //! ```text
 //! boxes    the values by which the order is chosen, gathered by one launch; the host chooses
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
-//! rule     the same again, with a larger sample, for chunks whose sample did not decide
+//! rule     the same again, with a larger sample, for chunks whose sample is next to constant
 //! exactly  of those that may be as short without loss, some numbers of the sample come to the host; where these are
-//!          multiples of a unit, or few, all of the sample does, and the host codes it
+//!          multiples of a unit, all of the sample does, and the host codes it; where they are few, so do those of a
+//!          larger sample
 //! ```
 //!
 //! All candidates write their frames to the same place: nobody reads them.
@@ -21,12 +22,13 @@ use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
 use codecs::bound::{self, Used};
-use codecs::codec::auto::{BY_CHOICE, Exact, Taken, Trial, look_exactly, requests, take};
+use codecs::codec::auto::{BY_CHOICE, Taken, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
 use codecs::codec::order::Boxes;
 use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack, seen_len};
 use codecs::codec::scaled;
+use codecs::codec::trial::{Exact, look_exactly};
 use codecs::codec::{self, half};
 use codecs::error::Result;
 use codecs::params::Params;
@@ -103,7 +105,7 @@ impl Open<'_> {
                     near.push((i, taken));
                 }
             }
-            self.choose_exactly(stream, &sample, &near, &used, threads, &mut chosen)?;
+            self.choose_exactly(stream, &sample, near, &used, threads, &mut chosen)?;
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
         }
@@ -127,13 +129,12 @@ impl Open<'_> {
         parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
-    /// Of these chunks, of which these candidates were taken, leaves those to the CPU that are shorter without loss,
-    /// and forgets what was chosen for those of which a larger sample says more.
+    /// Of these chunks, of which these candidates were taken, leaves those to the CPU that are shorter without loss.
     fn choose_exactly(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
-        near: &[(usize, Taken)],
+        near: Vec<(usize, Taken)>,
         used: &[Used],
         threads: usize,
         chosen: &mut [Option<Chosen>],
@@ -163,28 +164,31 @@ impl Open<'_> {
         }
         let mut numbers = memory::zeros::<u8>(many * runs * run)?;
         stream.download(Buffer::Output, vec![(many * len, &mut numbers[..])], 1)?;
-        let mut tried: Vec<(usize, Trial)> = Vec::new();
-        for (n, ((i, taken), numbers)) in near.iter().zip(numbers.chunks(runs * run)).enumerate() {
-            match look_exactly(self.params, numbers, self.raw_len, used[*i], sample, taken) {
+        let (mut tried, mut unsure) = (Vec::new(), Vec::new());
+        for (n, ((i, taken), numbers)) in near.into_iter().zip(numbers.chunks(runs * run)).enumerate() {
+            match look_exactly(self.params, numbers, self.raw_len, used[i], sample, &taken) {
                 Exact::Longer => {}
-                Exact::Perhaps => chosen[*i] = None,
-                Exact::Try(trial) => tried.push((n, trial)),
+                Exact::Perhaps => unsure.push((i, taken)),
+                Exact::Try(trial) => tried.push((n, i, taken, trial)),
             }
         }
         let mut seen = memory::zeros::<u8>(tried.len() * len)?;
-        let wanted = tried.iter().zip(seen.chunks_mut(len)).map(|((n, _), raw)| (n * len, raw)).collect();
+        let wanted = tried.iter().zip(seen.chunks_mut(len)).map(|(tried, raw)| (tried.0 * len, raw)).collect();
         stream.download(Buffer::Output, wanted, 1)?;
         // Coding takes a hundred times as long as looking.
         let shorter = parallel::try_map(tried.len(), threads, |k| {
-            let ((n, trial), raw) = (&tried[k], &seen[k * len..][..len]);
+            let ((.., taken, trial), raw) = (&tried[k], &seen[k * len..][..len]);
             let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
-            trial.is_shorter(&chunk, self.raw_len, sample, &near[*n].1)
+            trial.shorter(&chunk, self.raw_len, sample, taken)
         })?;
-        for ((n, _), _) in tried.iter().zip(shorter).filter(|(_, shorter)| *shorter) {
+        for ((_, i, ..), kept) in tried.iter().zip(shorter).filter_map(|(tried, kept)| Some((tried, kept?))) {
             let params = Params { request: BY_CHOICE, ..*self.params };
-            chosen[near[*n].0] = Some(Chosen { params, used: None, kept: None });
+            chosen[*i] = Some(Chosen { params, used: None, kept });
         }
-        Ok(())
+        match Sample::new(self.params, Looked::AtAll) {
+            Some(larger) => self.choose_exactly(stream, &larger, unsure, used, threads, chosen),
+            None => Ok(()),
+        }
     }
 
     /// Starts gathering the values of these stacks of dense chunks at these addresses, then those of these runs, of one

@@ -2,6 +2,7 @@
 //! The frames of a batch on their way to the host: those that the kernels wrote, and those of chunks that are left to
 //! the CPU, which come by themselves. What came before stands in `job.rs`.
 
+use super::choose::Chosen;
 use super::job::{DeviceLane, Framed, Gathered, Job, State};
 use crate::cuda::{Buffer, Failure, Mark};
 use crate::engine::gpu;
@@ -97,8 +98,11 @@ impl Job {
         for (&(i, stored), raw) in left.iter().zip(raw.chunks(self.raw_len)) {
             // Its values are here in their own order, from which the host comes to the same choice.
             let chosen = lane.chosen.get(i).and_then(Option::as_ref).filter(|_| !self.kernels.is_wide);
+            let is_ordered = |c: &&Chosen| c.params.extents == self.params.extents;
+            let is_lossy = self.params.lossy(self.raw_len);
+            let chosen = chosen.filter(|c| is_ordered(c) || !(is_lossy && c.kept.is_some()));
             let params = Params { request: chosen.map_or(self.params.request, |c| c.params.request), ..self.params };
-            let kept = chosen.filter(|c| c.params.extents == params.extents).and_then(|c| c.kept);
+            let kept = chosen.filter(is_ordered).and_then(|c| c.kept);
             if stored {
                 let mut frame = Vec::new();
                 float_state::with_default(|| codec::store(&params, raw, self.threads, &mut frame))?;

@@ -281,7 +281,8 @@ impl Job {
         if self.params.lossy(self.raw_len) {
             // Chunks that lose nothing after all.
             let is_open = |params: &Params| codec::is_kept_open(params, self.raw_len);
-            let params = |i: usize| chosen[i].as_ref().map(|c: &Chosen| c.params).filter(is_open);
+            let is_unknown = |c: &&Chosen| c.kept.is_none();
+            let params = |i: usize| chosen[i].as_ref().filter(is_unknown).map(|c| c.params).filter(is_open);
             let open: Vec<_> = (0..count).filter_map(|i| Some((i, params(i)?))).collect();
             self.choose_requests(stream, &open, inputs, &mut chosen)?;
         }
