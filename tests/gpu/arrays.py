@@ -245,22 +245,26 @@ def choice(folder, scratch, gb):
     """What it costs to leave the codec open: beside the faster codec by name; beside the same array from NumPy."""
     import torch
 
-    path, shares = f"{scratch}/choice.h5", []
+    path, shares = f"{scratch}/choice.h5", {"auto": [], "fast": []}
     print("device arrays, codec open                  1e-2      1e-3      1e-4      1e-6  GB/s, of the faster by name")
     for name in [os.path.basename(w[0])[:-4] for w in map(str.split, open(f"{folder}/fields.txt")) if w[1] == "f32"]:
         a = field(folder, name, gb)
         a = a[:max(1, round(gb * 1e9 / a[0].nbytes))]
         on = torch.from_numpy(a).cuda()
         for size in ("4 MiB", "256 KiB"):
-            cells = []
+            cells = {codec: [] for codec in shares}
             for rel in (1e-2, 1e-3, 1e-4, 1e-6):
-                auto, *named = [written(path, a, CHUNKS[size], codec, rel, on)[0]
-                                for codec in ("auto", "lorenzo", "planes")]
-                cells.append((auto, auto / max(named)))
-            shares += [share for _, share in cells]
-            line(name, size, *(f"{gbs:.1f} {share:.2f}" for gbs, share in cells))
-    mean = math.exp(sum(map(math.log, shares)) / len(shares))
-    print(f"  geometric mean of {len(shares)}: {mean:.3f}, least {min(shares):.3f}")
+                gbs = {codec: written(path, a, CHUNKS[size], codec, rel, on)[0]
+                       for codec in (*shares, "lorenzo", "planes")}
+                for codec in shares:
+                    share = gbs[codec] / max(gbs["lorenzo"], gbs["planes"])
+                    cells[codec].append(f"{gbs[codec]:.1f} {share:.2f}")
+                    shares[codec].append(share)
+            for codec, shown in cells.items():
+                line(f"{name} {codec}", size, *shown)
+    for codec, all_ in shares.items():
+        mean = math.exp(sum(map(math.log, all_)) / len(all_))
+        print(f"  {codec}: geometric mean of {len(all_)}: {mean:.3f}, least {min(all_):.3f}")
     waves = np.add.outer(np.add.outer(np.sin(np.arange(256) / 31), np.cos(np.arange(512) / 17)),
                          np.sin(np.arange(512) / 23))
     random = np.random.default_rng(3)
