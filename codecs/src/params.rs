@@ -21,11 +21,16 @@ pub enum Codec {
     Ndzip,
     /// Lossy or lossless, speed and ratio at once: bit planes of differences.
     Planes,
+    /// The fastest that takes the bound: [`Codec::fastest`]. No value is looked at.
+    Fast,
+    /// The writer encodes each chunk by every codec and takes the shortest frame: slow.
+    Small,
 }
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Codec; 5] = [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes];
+    pub const ALL: [Codec; 7] =
+        [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes, Codec::Fast, Codec::Small];
 
     /// The codec of a number in the words. There is no 4: a frame's codec of that number, `bytes`, cannot be asked for.
     pub(crate) fn from_number(number: u32) -> Option<Codec> {
@@ -40,13 +45,15 @@ impl Codec {
             Codec::Lorenzo => "lorenzo",
             Codec::Ndzip => "ndzip",
             Codec::Planes => "planes",
+            Codec::Fast => "fast",
+            Codec::Small => "small",
         }
     }
 
     /// Whether it can keep a bound of this mode.
     pub fn takes(self, mode: Mode) -> bool {
         match self {
-            Codec::Auto => true,
+            Codec::Auto | Codec::Fast | Codec::Small => true,
             Codec::Szx | Codec::Lorenzo => mode != Mode::Lossless,
             Codec::Ndzip => mode == Mode::Lossless,
             Codec::Planes => mode != Mode::PointwiseRelative,
@@ -61,7 +68,19 @@ impl Codec {
             Codec::Lorenzo => 2,
             Codec::Ndzip => 3,
             Codec::Planes => 5,
+            Codec::Fast => 8,
+            Codec::Small => 9,
         }
+    }
+
+    /// Whether frames never name it: the writer takes another one.
+    fn is_chosen(self) -> bool {
+        matches!(self, Codec::Auto | Codec::Fast | Codec::Small)
+    }
+
+    /// The codec that is fastest on CPUs and GPUs of all that take this mode.
+    pub fn fastest(mode: Mode) -> Codec {
+        if Codec::Planes.takes(mode) { Codec::Planes } else { Codec::Szx }
     }
 }
 
@@ -84,6 +103,15 @@ impl From<Bound> for Request {
 }
 
 impl Request {
+    /// The same with the name of the codec that [`Codec::Fast`] stands for.
+    #[doc(hidden)]
+    pub fn without_fast(self) -> Self {
+        match self.codec {
+            Codec::Fast => Request { codec: Codec::fastest(self.bound.mode()), ..self },
+            _ => self,
+        }
+    }
+
     /// Checks that the bound has a value that it may have, and that codec and bound fit together.
     ///
     /// # Errors
@@ -97,7 +125,7 @@ impl Request {
         let (name, short) = (codec.name(), mode.name());
         let others: Vec<String> = Codec::ALL
             .into_iter()
-            .filter(|c| *c != Codec::Auto && c.takes(mode))
+            .filter(|c| !c.is_chosen() && c.takes(mode))
             .map(|c| format!("{} (C = {})", c.name(), c.number()))
             .collect();
         let others = others.join(" or ");

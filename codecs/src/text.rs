@@ -62,7 +62,8 @@ impl fmt::Display for Request {
 /// text  = pair { "," pair }          in any order, each key at most once, blanks around keys and values ignored
 /// pair  = "mode" "=" ( "abs" | "rel" | "pw_rel" | "psnr" | "lossless" )
 ///       | "bound" "=" number         decimal; not with lossless
-///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" | "planes" )      auto when absent
+///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" | "planes" | "fast" | "small" )
+///                                auto when absent
 /// ```
 impl FromStr for Request {
     type Err = Error;

@@ -8,6 +8,8 @@ use crate::words::{pack, three};
 pub fn sentence(request: Request) -> String {
     let codec = match request.codec {
         Codec::Auto => "codec chosen by the writer".into(),
+        Codec::Fast => format!("codec {}, the fastest", Codec::fastest(request.bound.mode()).name()),
+        Codec::Small => "codec chosen by the writer, of all the one with the shortest frame".into(),
         c => format!("codec {}", c.name()),
     };
     let (mode, value) = (request.bound.mode(), request.bound.value());

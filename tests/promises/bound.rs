@@ -208,7 +208,7 @@ fn every_mode_type_and_input_holds_its_promise() {
     let mut codecs = [0; h5z_gpu::CodecId::NAMES.len()];
     for (k, bound) in bounds.into_iter().enumerate() {
         let requests: &[Codec] = match bound {
-            Bound::Lossless => &[Codec::Auto, Codec::Ndzip, Codec::Planes],
+            Bound::Lossless => &[Codec::Auto, Codec::Ndzip, Codec::Planes, Codec::Fast, Codec::Small],
             Bound::PointwiseRelative(_) => &[Codec::Szx, Codec::Lorenzo],
             _ => &[Codec::Szx, Codec::Lorenzo, Codec::Planes],
         };
@@ -249,9 +249,11 @@ fn whatever_codec_the_writer_chooses_holds_its_promise() {
                 let n = dims.iter().product::<u64>() as usize * size(d);
                 let fill = Some(fill_of(d));
                 let raw = generate::input(name, (t + b) as u64, d, dims, fill, n);
-                let codec = holds(Request { codec: Codec::Auto, bound }, d, dims, fill, &raw)
-                    .unwrap_or_else(|e| panic!("{name} {d:?} {dims:?} {bound:?}: {e}"));
-                codecs[usize::from(codec)] += 1;
+                for codec in [Codec::Auto, Codec::Fast, Codec::Small] {
+                    let codec = holds(Request { codec, bound }, d, dims, fill, &raw)
+                        .unwrap_or_else(|e| panic!("{codec:?} {name} {d:?} {dims:?} {bound:?}: {e}"));
+                    codecs[usize::from(codec)] += 1;
+                }
             }
         }
     }
@@ -377,7 +379,9 @@ proptest! {
         digits in 1.0..10.0f64,
         power in prop_oneof![4 => Just(0i32), 1 => -130..100i32],
         with_fill: bool,
-        codec in prop::sample::select(vec![Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes]),
+        codec in prop::sample::select(vec![
+            Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::Fast, Codec::Small,
+        ]),
     ) {
         let d = all_dtypes()[dtype];
         let dims = match n / split {

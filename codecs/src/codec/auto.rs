@@ -62,6 +62,13 @@ pub fn requests(asked: Request) -> [Request; 3] {
     all
 }
 
+/// What every codec is asked where the shortest frame of all is wanted; what takes longest comes last.
+pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
+    let lossy = [Codec::Lorenzo, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
+    let lossy = lossy.into_iter().filter(|request| is_lossy && request.check().is_ok());
+    lossy.chain([Codec::Auto, Codec::Small].map(|codec| Request { codec, bound: Bound::Lossless })).collect()
+}
+
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
 /// `None`: the sample does not do, and there is more to look at.
 pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<Taken> {
@@ -148,8 +155,9 @@ fn encode_samples(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cpu;
     use crate::codec::{self, chunk::Settled};
-    use crate::params::{Dtype, Params};
+    use crate::params::{Class, Dtype, Params};
 
     /// The value at a place.
     type Field = fn(usize) -> f32;
@@ -395,6 +403,36 @@ mod tests {
                 params.dtype.big_endian = true;
                 let raw: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
                 assert_eq!(chosen(&params, &raw, 1), little);
+            }
+        }
+    }
+    /// Of every type, under every bound, along one to four axes.
+    #[test]
+    fn small_is_no_longer_than_any_other_and_fast_is_planes_or_szx() {
+        let integer = |size| Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(size) };
+        let types = [Dtype::F32, Dtype::F64, Dtype::F16, integer(4), integer(2)];
+        let fields: [Field; 3] = [wave, noise, |i| (wave(i) * 50.0).round() * 0.02];
+        let cpu = Cpu::with_threads(2);
+        for (dtype, dims) in types.into_iter().zip([&[9000][..], &[90, 100], &[20, 21, 22], &[4, 5, 30, 32], &[300]]) {
+            for (bound, at) in BOUNDS.into_iter().chain([Bound::Lossless]).flat_map(|b| fields.map(|at| (b, at))) {
+                let number = |i: usize| match (dtype.class, dtype.size) {
+                    (Class::Integer, size) => ((at(i) * 1000.0) as i32).to_le_bytes()[..usize::from(size)].to_vec(),
+                    (_, 2) => half_of(at(i)).to_le_bytes().to_vec(),
+                    (_, 4) => at(i).to_le_bytes().to_vec(),
+                    _ => f64::from(at(i)).to_le_bytes().to_vec(),
+                };
+                let raw: Vec<u8> = (0..dims.iter().product::<u64>() as usize).flat_map(number).collect();
+                let of = |codec| {
+                    let request = Request { codec, bound };
+                    cpu.encode(&Params { request, ..params(dims, dtype, bound) }, &raw)
+                };
+                let small = of(Codec::Small).len();
+                for codec in Codec::ALL.into_iter().filter(|codec| codec.takes(bound.mode())) {
+                    let len = of(codec).len();
+                    assert!(small <= len, "{dtype:?} {dims:?} {bound:?}: {small}, {codec:?} {len}");
+                }
+                let is_pointwise = bound.mode() == Mode::PointwiseRelative;
+                assert!(of(Codec::Fast) == of(if is_pointwise { Codec::Szx } else { Codec::Planes }));
             }
         }
     }

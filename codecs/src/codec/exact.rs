@@ -26,7 +26,7 @@
 //! kept then goes to planes.
 
 use super::chunk::Chunk;
-use super::kept::{Inner, Kept, Scale, Way};
+use super::kept::{Inner, Kept, Map, Scale, Way};
 use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
 use super::scaled::Found;
@@ -404,6 +404,9 @@ fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Kept> {
 /// Encodes a chunk that is open. False: it is better stored.
 pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let known = chunk.kept.or(Kept::settled(chunk.params));
+    if known.is_none() && chunk.params.request.codec == Codec::Small {
+        return encode_shortest(chunk, out);
+    }
     let mut kept = if let Some(kept) = known { kept } else { choose(chunk)? };
     let mut coded = encode_as(chunk, &kept, out)?;
     if !coded && matches!(kept, Kept::Scaled(_)) && chunk.params.dtype.class == Class::Float {
@@ -413,6 +416,38 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         coded = encode_as(chunk, &kept, out)?;
     }
     if coded || kept == Kept::Planes { Ok(coded) } else { encode_as(chunk, &Kept::Planes, out) }
+}
+
+/// Encodes a chunk in every way, and keeps the shortest frame. False: it is better stored.
+fn encode_shortest(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    let (params, is_float) = (chunk.params, chunk.params.dtype.class == Class::Float);
+    let found = scaled::find(params, &scaled::looked_at(chunk.raw, params.dtype.size.into()));
+    let mut scales = vec![if is_float { found.ordered } else { Scale::WHOLE }];
+    scales.extend(found.multiples.filter(|scale| !scale.is_plain()));
+    let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
+    let mut all = vec![Kept::Planes, Kept::Bytes];
+    all.extend((!is_float).then_some(Kept::Lorenzo));
+    for scale in scales {
+        // As they are these are the codecs' own.
+        let is_own = scale.is_plain() || scale.map == Map::Ordered && scale.special.is_none();
+        all.extend([Inner::Lorenzo, Inner::Bytes].into_iter().filter(|_| !is_own).map(|inner| way(scale, 0, inner)));
+        let differences =
+            [1, 3].map(|order| [Inner::Lorenzo, Inner::Bytes, Inner::Planes].map(|i| way(scale, order, i)));
+        all.extend(differences.into_iter().flatten());
+        all.push(way(scale, 2, Inner::Lorenzo));
+    }
+    let dictionary = Scale { special: found.ordered.special, ..Scale::DICTIONARY };
+    all.extend(is_float.then(|| way(dictionary, 0, Inner::Lorenzo)));
+    let mut is_coded = false;
+    let mut other = Vec::new();
+    for kept in all {
+        other.clear();
+        if encode_as(chunk, &kept, &mut other)? && !(is_coded && out.len() <= other.len()) {
+            std::mem::swap(out, &mut other);
+            is_coded = true;
+        }
+    }
+    Ok(is_coded)
 }
 
 /// Encodes a chunk so, whatever its request. False: it is better stored.

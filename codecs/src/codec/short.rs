@@ -43,7 +43,10 @@ pub(crate) fn is_open(params: &Params, raw_len: usize) -> bool {
 
 /// Chooses how a chunk is coded without loss.
 pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
-    let Some(sampled) = Sampled::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Shortest) };
+    let sampled = Sampled::new(chunk.params, chunk.raw.len());
+    let Some(sampled) = sampled.filter(|_| chunk.params.request.codec != Codec::Small) else {
+        return Ok(Kept::Shortest);
+    };
     let seen = sampled.gather(chunk.raw, chunk.params.dtype.size.into())?;
     sampled.choose(chunk.params, &seen, chunk.threads)
 }

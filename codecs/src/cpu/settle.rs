@@ -6,10 +6,13 @@ use super::job::{DecodeJob, EncodeJob};
 use crate::bound::Used;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::Kept;
-use crate::codec::{self, exact, order};
+use crate::codec::{self, auto, exact, order};
 use crate::error::Result;
-use crate::params::{Extents, Params};
+use crate::params::{Codec, Extents, Params};
 use crate::{frame, memory};
+
+/// A frame this many times as long as the shortest is far from it.
+const FAR_FROM_SHORTEST: usize = 4;
 
 /// A chunk as its codec gets it.
 #[doc(hidden)]
@@ -28,10 +31,12 @@ pub struct Settled {
 impl Settled {
     /// Settles a job on `threads` threads.
     pub(super) fn new(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
-        let ordered = |extents: Extents| match extents.is_swapped() {
-            true => order::swapped(&extents, job.raw, threads).map(Some),
-            false => Ok(None),
-        };
+        let params = Params { request: job.params.request.without_fast(), ..*job.params };
+        let job = &EncodeJob { params: &params, raw: job.raw };
+        if params.request.codec == Codec::Small {
+            return Settled::smallest(job, threads);
+        }
+        let ordered = |extents: Extents| ordered(job, extents, threads);
         let asked = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
         let swapped = ordered(asked.extents)?;
         let raw = swapped.as_deref().unwrap_or(job.raw);
@@ -54,6 +59,34 @@ impl Settled {
         let is_same = extents == params.extents;
         let swapped = if is_same { swapped } else { ordered(extents)? };
         Ok(Settled { params: Params { extents, ..params }, used, kept, swapped, frame: frame.filter(|_| is_same) })
+    }
+
+    /// The shortest of the frames that all codecs make, each of the order of axes that suits it. Without a frame where
+    /// none is shorter than the raw bytes.
+    fn smallest(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
+        let mut best = Settled::unsettled(job);
+        let is_lossy = job.params.lossy(job.raw.len()) || job.params.lossy_half(job.raw.len());
+        let mut least = usize::MAX;
+        let mut last = 0;
+        for request in auto::everything(job.params.request, is_lossy) {
+            // The last one searches all that loses nothing, for ten times as long as the others take together: not
+            // where the writer's choice of these is far from being the shortest.
+            if request.codec == Codec::Small && last / FAR_FROM_SHORTEST > least {
+                break;
+            }
+            let params = Params { request, ..*job.params };
+            let params = Params { extents: order::choose(&params, job.raw)?, ..params };
+            let swapped = ordered(job, params.extents, threads)?;
+            let raw = swapped.as_deref().unwrap_or(job.raw);
+            let mut frame = Vec::new();
+            let is_coded = codec::encode(&Chunk { params: &params, raw, threads, used: None, kept: None }, &mut frame)?;
+            let is_held = is_coded && (swapped.is_none() || frame::is_swapped(&frame));
+            last = if is_held { frame.len() } else { job.raw.len() };
+            if is_held && last < least {
+                (least, best.frame) = (last, Some(frame));
+            }
+        }
+        Ok(best)
     }
 
     /// The job as it is, for want of memory to settle it.
@@ -82,6 +115,11 @@ impl Settled {
     pub(super) fn in_its_own_order(&self, job: &EncodeJob<'_>) -> Params {
         Params { extents: job.params.extents, ..self.params }
     }
+}
+
+/// The chunk's values with two axes exchanged, where these extents say so.
+fn ordered(job: &EncodeJob<'_>, extents: Extents, threads: usize) -> Result<Option<Vec<u8>>> {
+    extents.is_swapped().then(|| order::swapped(&extents, job.raw, threads)).transpose()
 }
 
 /// Puts the values of a chunk in its own order, which another backend has decoded in its codec's.

@@ -162,8 +162,10 @@ class Lossy(_Filter):
         Largest difference, as a part of each value; zeros stay zero. Above 0 and below 1.
     psnr : float, optional
         Least peak signal-to-noise ratio of each chunk, in decibels. Above 0.
-    codec : {"auto", "szx", "lorenzo", "planes"}
-        "auto" takes for each chunk planes, lorenzo, szx, or no loss where that is as small, as a sample says.
+    codec : {"auto", "fast", "small", "szx", "lorenzo", "planes"}
+        "auto" takes for each chunk planes, lorenzo, szx, or no loss where that is as small, as a sample says. "fast" is
+        planes, under a pointwise relative bound szx. "small" encodes each chunk by all codecs, with and without loss,
+        and takes the shortest frame: on CPUs alone, some ten times slower.
         With "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is
         rewritten.
     fill_value : float, optional
@@ -328,7 +330,7 @@ class Lossless(_Filter):
 
     Parameters
     ----------
-    codec : {"auto", "planes", "ndzip"}
+    codec : {"auto", "fast", "small", "planes", "ndzip"}
         With "auto" a sample of each chunk chooses: planes, which a GPU codes too, or what makes the chunk smaller on
         the CPU. The others are always those named.
 

@@ -4,7 +4,7 @@
 lossy_compression         a sentence: program and version, HDF5's number of the filter, bound, codec, earlier losses
 lossy_compression_mode    keyword of the bound, as in `Lossy`
 lossy_compression_bound   the bound, a float64
-lossy_compression_codec   name of the codec; "auto" where it was chosen chunk by chunk
+lossy_compression_codec   name of the codec; "auto", "small" where it was chosen chunk by chunk
 lossy_compression_units   the variable's `units` when it was compressed, where it had any
 
 A statement must not outlive the values that it is about. Programs that calculate keep attributes: xarray does, and so

@@ -22,7 +22,7 @@ use crate::host::threads;
 use codecs::codec::kept::Kept;
 use codecs::codec::{self, half, is_settled, order};
 use codecs::error::{Error, Result};
-use codecs::params::{Class, Params};
+use codecs::params::{Class, Codec, Params};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
@@ -60,13 +60,14 @@ impl DeviceEncoding {
         beyond: Vec<u8>,
         threads: usize,
     ) -> Result<DeviceEncoding> {
+        let params = Params { request: params.request.without_fast(), ..params };
         let (device, user) = super::base::device_and_stream(&array)?;
         let chunks = origins.len() / chunk.len();
         let threads = if threads > 0 { threads } else { threads::cores() };
         // Without loss the CPU may be the one that keeps a chunk best: a plan stands for what the GPU can do.
         let is_exact = codec::is_kept_open(&params, raw_len);
         let wide = half::for_kernels(&params, raw_len);
-        let planned = match is_exact {
+        let planned = match is_exact && params.request.codec != Codec::Small {
             true if params.dtype.is_short() => Kept::Lorenzo.settle(params),
             true => Kept::Planes.settle(params),
             false => wide.unwrap_or(params),

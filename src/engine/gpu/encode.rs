@@ -11,7 +11,7 @@ use codecs::codec;
 use codecs::constants::HEADER_FIXED;
 use codecs::frame::{self, STORED_HEADER};
 use codecs::parallel;
-use codecs::params::{Dtype, Params};
+use codecs::params::{Codec, Dtype, Params};
 use kernels::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
 
 /// What the GPU does with a chunk.
@@ -51,7 +51,7 @@ pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
 
 /// What the GPU would do with any chunk of `raw_len` bytes. `None`: the CPU encodes it.
 pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
-    if raw_len == 0 {
+    if raw_len == 0 || params.request.codec == Codec::Small {
         return None;
     }
     let gpu = plans::of_codec(codec::codec_for(params, raw_len))?;

@@ -172,6 +172,9 @@ fn plan(r: &mut Random, case: &Case, sampled: bool) -> Result<Plan, String> {
     let open = case.params.dtype.class == Class::Integer;
     let is_chosen = open && case.params.request.codec != Codec::Planes;
     let request = if is_chosen { Bound::Lossless.into() } else { case.params.request };
+    let codec = if sampled { 2 } else { r.below(16) };
+    let codec = *[Codec::Fast, Codec::Small].get(codec as usize).unwrap_or(&request.codec);
+    let request = Request { codec, ..request };
     let mut params = Params::new(request, case.params.dtype, &chunk).map_err(|e| e.to_string())?;
     params.fill = case.params.fill;
     if !open && r.one_in(10) {

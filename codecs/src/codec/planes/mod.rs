@@ -66,7 +66,9 @@ pub(super) fn encode_beside_fill(chunk: &Chunk<'_>, fill: RangeInclusive<u64>, o
 /// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
 /// §8.1. `None` for chunks of other codecs and under other bounds.
 pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
-    let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request else { return None };
+    let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request.without_fast() else {
+        return None;
+    };
     (params.lossy(raw_len) || params.lossy_half(raw_len)).then_some(bound)
 }
 

@@ -225,10 +225,11 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
     if isinstance(how, Lossy):
         config = how.get_config()
         for codec in how.mode.codecs:
-            if codec == "auto":
+            if codec in ("auto", "fast"):  # the latter is planes or szx
                 continue
             advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
-        top = max(advice.codecs, key=lambda t: t.ratio)
+        # Whoever has the time for small asks for it.
+        top = max((t for t in advice.codecs if t.how.codec != "small"), key=lambda t: t.ratio)
         if top.ratio > 1.1 * best.ratio:
             best = attempt(whole, top.how, fill)
         lorenzo = next(t for t in advice.codecs if t.how.codec == "lorenzo")

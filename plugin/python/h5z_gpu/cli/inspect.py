@@ -167,7 +167,8 @@ def _settled(what: dict[str, Any]) -> dict[str, float]:
     asked = what["asked"]
     if not what.get("lossy") or asked["mode"] != modes.named("absolute").name:
         return {}
-    kept = {"planes": ("stored", "bytes"), "auto": ("stored",)}.get(asked["codec"], ())
+    of_planes = ("stored", "bytes")
+    kept = {"planes": of_planes, "fast": of_planes, "small": ("bytes",), "auto": ("stored",)}.get(asked["codec"], ())
     return dict.fromkeys(kept, asked["bound"])
 
 
