@@ -96,3 +96,43 @@ def test_nothing_but_the_library_and_the_reader_that_stands_alone_takes_words_ap
     shifts = re.compile(r"words\[\d+\] *(>>|&|\|)|0xF1C0DE", re.IGNORECASE)
     others = [p for p in PACKAGE.rglob("*.py") if p.name != "reference.py"]
     assert [p.name for p in others if shifts.search(p.read_text())] == []
+
+
+def test_fast_and_small_through_the_filter_and_by_write(tmp_path):
+    """They take every bound and type; a frame names its codec, and the reader that stands alone reads it."""
+    use(f"""{HEAD}
+import h5py, judge
+from h5z_gpu import reference
+rng = np.random.default_rng(5)
+smooth = np.add.outer(np.add.outer(np.sin(np.arange(20) / 7), np.cos(np.arange(48) / 9)), np.sin(np.arange(64) / 5))
+few = rng.choice(rng.normal(size=9), smooth.shape)
+fields = {{"smooth": smooth, "decimals": np.round(smooth, 2), "few": few}}
+names, lens = set(), {{}}
+for (name, v), kind in itertools.product(fields.items(), ("<f4", ">f8", "<f2", "|i1")):
+    a = (v * 20 if kind[1] == "i" else v).astype(kind)
+    if kind[1] == "f":
+        a[3, 4, :9] = np.nan
+    for mode in modes.all_modes():
+        for codec in ("auto", "fast", "small", "planes" if "planes" in mode.codecs else "szx"):
+            text = f"mode={{mode.name}},codec={{codec}}" + (f",bound={{mode.example}}" if mode.example else "")
+            words = tuple(library.words(text))
+            options = {{"chunks": (20, 24, 64), "compression": 443, "compression_opts": words}}
+            with h5py.File({str(tmp_path / "x.h5")!r}, "w") as f:
+                f.create_dataset("d", data=a, **options)
+                h5z_gpu.write(f.create_dataset("e", a.shape, a.dtype, **options), a)
+            with h5py.File({str(tmp_path / "x.h5")!r}) as f:
+                back = f["d"][...]
+                frames = [x.id.read_direct_chunk((0, y, 0))[1] for x in (f["d"], f["e"]) for y in (0, 24)]
+            assert frames[:2] == frames[2:], text
+            chunk = np.ascontiguousarray(back[:, :24])
+            assert bytes(reference.decode(frames[0])) == chunk.tobytes(), text
+            how = "lossless" if a.dtype.kind == "i" else mode.name
+            judge.check_chunks(a, back, (20, 24, 64), how, float(mode.example or 0))
+            lens[codec] = len(frames[0]) + len(frames[1]), frames
+            if codec == "small":
+                names.add(frames[0][9])
+        assert lens["small"][0] <= min(n for n, _ in lens.values()), (name, kind, text, lens)
+        assert lens["fast"][1] == lens.get("planes" if "planes" in mode.codecs else "szx")[1], (name, kind, text)
+        lens.clear()
+assert names == {{2, 4, 6}}, names  # lorenzo, bytes, scaled
+""")
