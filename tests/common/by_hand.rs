@@ -111,7 +111,7 @@ pub fn scaled_codes(size: u32, codes: Vec<u8>) -> Vec<u8> {
 }
 
 /// The worked example; else any codes, small and large, through the map and the order that the name says, with a
-/// special number where there can be one, and two exceptions.
+/// special number where there can be one, and two exceptions; with any corrections where the name ends so.
 fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft {
     let number = |at: &str| name.split_once(at).map_or(0, |(_, rest)| rest.as_bytes()[0] - b'0');
     let (map, order) = (number("map-"), number("order-"));
@@ -153,7 +153,11 @@ fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft 
     let head = scaled_head([map, order, 1], [unit, origin, step, factor, addend, odd]);
     let places = le(&[0, n as u32 - 1]);
     let exceptions = [places, any_bytes(2 * size, random)].concat();
-    Draft::new(6, 9, 0.0, kind, dims, vec![head, exceptions, scaled_codes(size as u32, codes)])
+    let mut sections = vec![head, exceptions, scaled_codes(size as u32, codes)];
+    if name.ends_with("corrected") {
+        sections.push(scaled_codes(1, any_bytes(n, random)));
+    }
+    Draft::new(6, 9, 0.0, kind, dims, sections)
 }
 
 /// One tile of `szx` from its parts.

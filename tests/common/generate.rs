@@ -371,6 +371,16 @@ fn multiples(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         }
         "tens" => wave(dims, random).into_iter().map(|x| (10 * whole(x) as i64 + 3) as u64).collect(),
         "hundredths" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect(),
+        // The same, of which every fourth, or one in thirty at random, is some units in the last place off.
+        "uneven-hundredths" | "odd-hundredths" => {
+            let all = wave(dims, random).into_iter().map(|x| bits_of(whole(x) / 100.0)).collect::<Vec<_>>();
+            let mut off = |i: usize| match name {
+                "uneven-hundredths" => u64::from(i % 4 == 1),
+                _ if random.below(30) == 0 => 1 + random.below(3) as u64,
+                _ => 0,
+            };
+            all.into_iter().enumerate().map(|(i, bits)| bits + off(i)).collect()
+        }
         "feet" => wave(dims, random).into_iter().map(|x| bits_of(whole(x) * 0.3048)).collect(),
         "unpacked" => wave(dims, random).into_iter().map(|x| unpacked(whole(x) + random.below(16) as f64)).collect(),
         // Latitudes of points that lie at equal distances on a plane: on both sides of its diagonal the same, or not.

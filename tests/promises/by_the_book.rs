@@ -220,13 +220,14 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
 fn frames_of_multiples(engine: &Engine) -> Vec<(String, Vec<u8>, usize)> {
     let be = |d| Dtype { big_endian: true, ..d };
     let mut frames = Vec::new();
-    let integers = ["clock", "identifiers", "jitter", "tens"];
-    let floats = ["hundredths", "feet", "unpacked", "holed-hundredths"];
-    let types = |names: [&'static str; 4], dtypes: [Dtype; 4]| {
-        names.into_iter().flat_map(move |name| dtypes.into_iter().map(move |d| (name, d)))
+    const INTEGERS: &[&str] = &["clock", "identifiers", "jitter", "tens"];
+    const FLOATS: &[&str] =
+        &["hundredths", "uneven-hundredths", "odd-hundredths", "feet", "unpacked", "holed-hundredths"];
+    let types = |names: &'static [&'static str], dtypes: [Dtype; 4]| {
+        names.iter().flat_map(move |name| dtypes.into_iter().map(move |d| (*name, d)))
     };
-    let of_integers = types(integers, [I32, I64, be(I32), be(I64)]);
-    let of_floats = types(floats, [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64)]);
+    let of_integers = types(INTEGERS, [I32, I64, be(I32), be(I64)]);
+    let of_floats = types(FLOATS, [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64)]);
     for (g, (generator, d)) in of_integers.chain(of_floats).enumerate() {
         for dims in [&[3000u64][..], &[70, 140], &[9, 32, 64], &[2, 3, 20, 90]] {
             let n = dims.iter().product::<u64>() as usize * usize::from(d.size);

@@ -9,8 +9,9 @@
 //!                       those that have a unit are not tried
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
-//!                       by the others too; bits of floats, where second differences of them are shorter than first
-//!                       ones, or one number is frequent, by planes or lorenzo; a dictionary of floats, by lorenzo,
+//!                       by the others too; the same with corrections, where more numbers are multiples then; bits
+//!                       of floats, where second differences of them are shorter than first ones, or one number is
+//!                       frequent, by planes or lorenzo; a dictionary of floats, by lorenzo,
 //!                       where one in 16 of a sample occurred before, and where an estimate says that it is shorter
 //!                       than by a unit. How many numbers the chunk has is estimated by those that a sample has once
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
@@ -18,8 +19,8 @@
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8; a
 //!              dictionary, slower still, by 1/5, and by another 1/4 where bytes is best, which finds more farther away
-//!              than in a sample. A part of the sample is coded by bytes first: if it is half larger than the best so
-//!              far, that is all
+//!              than in a sample; corrections, a second frame, by 1/20, and a dictionary by 1/11 beside them. A part of
+//!              the sample is coded by bytes first: if it is half larger than the best so far, that is all
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
@@ -60,10 +61,13 @@ const REPEATED_ROW: u32 = 4;
 const EQUAL_BYTES: usize = 128;
 /// One run in four is looked at for whether numbers are smooth.
 const SMOOTH: usize = 4;
-/// What a byte counts by a dictionary, where one by planes counts 800; and where `bytes` is best, which finds more
-/// farther away than in a sample.
+/// What a byte counts by a dictionary, where one by planes counts 800; where `bytes` is best, which finds more farther
+/// away than in a sample; and where corrections are best, which are slow too.
 const DICTIONARY: u64 = 1000;
 const FAR: u64 = DICTIONARY * 4 / 3;
+const BESIDE_CORRECTED: u64 = 920;
+/// What a byte counts with corrections, which are another frame to write and to read.
+const CORRECTED: u64 = 840;
 /// Bytes of a frame that do not grow with the chunk, about.
 const FRAME_BYTES: usize = 80;
 
@@ -168,16 +172,19 @@ impl Try<'_> {
         let scale = found.multiples.filter(|_| self.with_scale);
         let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
         let with_unit = scale.filter(|scale| !scale.is_plain());
+        let corrected = found.corrected.filter(|_| self.with_scale);
         let mut candidates = vec![Kept::Planes];
         candidates.extend((!is_float).then_some(Kept::Lorenzo));
         // As whole numbers floats are fewer bytes to repeat.
-        let for_bytes = if is_float { with_unit.is_none() && (repeats || alike.few_ends) } else { repeats };
+        let has_unit = with_unit.is_some() && !found.has_many_exceptions;
+        let for_bytes = if is_float { !has_unit && (repeats || alike.few_ends) } else { repeats };
         candidates.extend(for_bytes.then_some(Kept::Bytes));
-        if let Some(scale) = with_unit {
+        for scale in [with_unit, corrected].into_iter().flatten() {
             candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
             candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
         }
-        if let Some(scale) = scale.or((!is_float).then_some(Scale::WHOLE)) {
+        let differenced = [scale.or((!is_float).then_some(Scale::WHOLE)), corrected];
+        for scale in differenced.into_iter().flatten() {
             let all = [Inner::Bytes, Inner::Planes, Inner::Lorenzo];
             let inner = if is_line(self.params) { &all[..] } else { &all[..1] };
             let order = self.shortest_order(scale)?;
@@ -198,11 +205,16 @@ impl Try<'_> {
         }
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
-        let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
+        let is_unit = |scale| Some(scale) == with_unit || Some(scale) == corrected;
+        let is_by_unit = matches!(best.1, Kept::Scaled(way) if is_unit(way.scale));
         let is_few = || found.is_few(self.tiles.len() as u64 / size, size, best.0 / 800);
         if for_dictionary && (!is_by_unit || is_few()) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
-            let weight = if best.1 == Kept::Bytes { FAR } else { DICTIONARY };
+            let weight = match best.1 {
+                Kept::Bytes => FAR,
+                Kept::Scaled(way) if way.scale.corrected => BESIDE_CORRECTED,
+                _ => DICTIONARY,
+            };
             let sample = self.chunk(self.stacked, self.tiles);
             let len = scaled::dictionary_len(&sample, dictionary, n)?.unwrap_or(u64::MAX);
             better(way(dictionary, 0, Inner::Lorenzo), len.saturating_mul(weight), &mut best);
@@ -225,6 +237,7 @@ impl Try<'_> {
     fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
+            Kept::Scaled(Way { scale: Scale { corrected: true, .. }, .. }) => CORRECTED,
             Kept::Scaled(Way { inner: Inner::Planes, .. }) => 816,
             Kept::Lorenzo | Kept::Scaled(Way { inner: Inner::Lorenzo, .. }) => 825,
             _ if self.params.dtype.class == Class::Float => 914,

@@ -41,12 +41,14 @@ pub(crate) struct Scale {
     pub(crate) origin: i64,
     /// Bits of the number that a code of its own stands for.
     pub(crate) special: Option<u64>,
+    /// Whether a number may be some units in the last place off the one that the map gives: the frame has corrections.
+    pub(crate) corrected: bool,
 }
 
 impl Scale {
     /// Integers as they are.
     pub(crate) const WHOLE: Scale =
-        Scale { map: Map::Whole, factor: 0.0, addend: 0.0, unit: 1, origin: 0, special: None };
+        Scale { map: Map::Whole, factor: 0.0, addend: 0.0, unit: 1, origin: 0, special: None, corrected: false };
     /// Floats as they are.
     pub(crate) const ORDERED: Scale = Scale { map: Map::Ordered, ..Scale::WHOLE };
     /// Floats by a dictionary of them.

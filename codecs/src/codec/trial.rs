@@ -4,7 +4,8 @@
 //! ```text
 //! look         at some 512 to 2048 numbers of the lossless candidate's sample: whether they are multiples of a unit of
 //!              two bounds or more, or few. The bound may say more of them than there is then
-//! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the sample
+//! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the sample, with corrections if
+//!              more numbers are multiples then
 //! dictionary   what was taken is 1.1 times as long as an estimate by the numbers, and 1.12 times as long as by a
 //!              dictionary of the larger sample: a dictionary grows with the numbers that were not seen
 //! codec        lorenzo for multiples. exact.rs chooses where few numbers differ, for `bytes` may be shorter than a
@@ -47,7 +48,7 @@ pub enum Exact {
     /// Few of the numbers differ: a larger sample says more.
     Perhaps,
     /// It may be shorter.
-    Try(Trial),
+    Try(Box<Trial>),
 }
 
 /// How a chunk may be shorter without loss.
@@ -72,13 +73,16 @@ pub fn look_exactly(
     }
     let found = scaled::find(params, numbers);
     let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
-    let unit = found.multiples.filter(is_wide);
+    let unit = found.multiples.filter(is_wide).map(|scale| found.corrected.unwrap_or(scale));
     let size = usize::from(params.dtype.size);
     let most = u64::try_from(100 * taken.len / FEW_GAIN).unwrap_or(u64::MAX);
-    match unit.is_none() && !found.is_few((raw_len / size) as u64, size as u64, most) {
-        true => Exact::Longer,
-        false if unit.is_none() && !sample.is_all => Exact::Perhaps,
-        false => Exact::Try(Trial { found, unit }),
+    let is_few = unit.is_none() && found.is_few((raw_len / size) as u64, size as u64, most);
+    // Of few numbers exact.rs looks at corrections too.
+    let unit = unit.or(found.corrected.filter(|scale| !is_few && is_wide(scale)));
+    match is_few || unit.is_some() {
+        false => Exact::Longer,
+        true if is_few && !sample.is_all => Exact::Perhaps,
+        true => Exact::Try(Box::new(Trial { found, unit })),
     }
 }
 

@@ -38,7 +38,7 @@ CODECS = [  # §3.2: name, modes, highest rank, sections
     ("ndzip", (9,), 8, 2),
     ("bytes", (9,), 0, 3),
     ("planes", (1, 2, 4, 9), 8, 2),
-    ("scaled", (9,), 8, 3),
+    ("scaled", (9,), 8, 3),  # with corrections 4
 ]
 HALVES = (0x0A054021, 0x07084021)  # types of 16 bits, §5: f16, bfloat16
 
@@ -119,7 +119,8 @@ def header(frame: bytes) -> Header:
     refuse("F9", not type_allowed(name, mode, kind), f"type {kind:08x}, not allowed for {name} in mode {mode}")
     unfit = not math.isfinite(bound) or frame[39] & 0x80 or (mode == 9 and bound != 0)
     refuse("F10", unfit, f"bound {bound!r} in mode {mode}")
-    refuse("F11", count != sections, f"{count} sections, {name} has {sections}")
+    more = name == "scaled" and count == 4
+    refuse("F11", count != sections and not more, f"{count} sections, {name} has {sections}")
     end = 56 + 4 * rank + 8 * count
     refuse("F12", end > len(frame), f"a header of {end} bytes in a frame of {len(frame)}")
     extents = struct.unpack_from(f"<{rank}I", frame, 56)
@@ -997,7 +998,7 @@ def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array
 WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED, DICTIONARY = 0, 1, 2, 3, 4, 5
 
 
-def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes:
+def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes, *corrections: Bytes) -> bytes:
     bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
     kind, order, special, unit, origin, step, factor, addend, odd = scaled_head(head, bytes(first))
     count, left = divmod(len(exceptions), 4 + head.size)
@@ -1006,7 +1007,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
     refuse("K7", unfit, f"exceptions of {len(exceptions)} bytes, at {places} of {head.values} numbers")
     modulus = 2 ** (8 * head.size)
     t = scaled_dictionary(head, bytes(first[56:]))
-    c = k = scaled_codes(head, bytes(codes)).astype(bits)
+    c = k = scaled_integers("K8", head, bytes(codes), head.size).astype(bits)
     low = bits.type(modulus // 2)
     marked = special * (c == low)
     if order:
@@ -1024,11 +1025,15 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes) -> bytes
     elif kind == PRODUCT:
         x = (q.astype("<f8") * factor + addend).astype(real).view(bits)
     elif kind in (ORDERED, DICTIONARY):
-        x = np.where(q < 0, ~q | signed.type(-modulus // 2), q).view(bits)
+        x = scaled_order(q).view(bits)
     else:
         x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
     if special:
         x = np.where(k == low, bits.type(odd), x)
+    refuse("K10", corrections and kind not in (QUOTIENT, PRODUCT, SHORT_PRODUCT), f"corrections with map {kind}")
+    for frame in corrections:
+        q = scaled_order(x.view(signed)) + scaled_integers("K10", head, bytes(frame), 1).view("i1")
+        x = scaled_order(q.astype(signed)).view(bits)
     x[places] = np.frombuffer(exceptions[4 * count :], bits)
     return ordered(x, head)
 
@@ -1073,16 +1078,21 @@ def scaled_differences(order: int, c: Array, marked: Array, step: Any, extents: 
     return np.where(marked, c.dtype.type(0), d)
 
 
-def scaled_codes(head: Header, codes: bytes) -> Array:
-    """§3.2."""
-    if not codes:
-        return np.zeros(head.values, f"<u{head.size}")
+def scaled_order(q: Array) -> Array:
+    """§5, map 4: from the order of floats to their bits, and back."""
+    return np.where(q < 0, ~q | np.iinfo(q.dtype).min, q)
+
+
+def scaled_integers(rule: str, head: Header, frame: bytes, size: int) -> Array:
+    """§3.2, §3.4: codes or corrections, of this size; no bytes of codes are zeros."""
+    if not frame and rule == "K8":
+        return np.zeros(head.values, f"<u{size}")
 
     def unfit(inner: Header) -> bool:
         shaped = inner.codec == "bytes" or inner.extents == head.extents
-        return inner.codec == "scaled" or inner.raw_length != head.raw_length or not shaped
+        return inner.codec == "scaled" or inner.raw_length != head.values * size or not shaped
 
-    return scaled_inner("K8", head, codes, unfit)
+    return scaled_inner(rule, size, frame, unfit)
 
 
 def scaled_dictionary(head: Header, dictionary: bytes) -> Array:
@@ -1094,17 +1104,17 @@ def scaled_dictionary(head: Header, dictionary: bytes) -> Array:
         count, rest = divmod(inner.raw_length, head.size)
         return rest > 0 or not 1 <= count <= head.values
 
-    return scaled_inner("K9", head, dictionary, unfit)
+    return scaled_inner("K9", head.size, dictionary, unfit)
 
 
-def scaled_inner(rule: str, head: Header, frame: bytes, unfit: Any) -> Array:
+def scaled_inner(rule: str, size: int, frame: bytes, unfit: Any) -> Array:
     """The numbers of a frame inside this one."""
     try:
         inner = header(frame)
-        is_type = inner.type == 0x4000 | head.size << 4 and not inner.swapped
+        is_type = inner.type == 0x4000 | size << 4 and not inner.swapped
         is_codec = inner.codec in ("bytes", "planes", "lorenzo", "scaled")
         refuse(rule, not (is_type and is_codec) or unfit(inner), f"{inner}")
-        return np.frombuffer(decode(frame), f"<u{head.size}")
+        return np.frombuffer(decode(frame), f"<u{size}")
     except Refused as reason:
         refuse(rule, True, f"a frame inside that is refused by {reason}")
         raise

@@ -24,6 +24,7 @@ pub fn rules(list: &mut List) {
     list.but("F9-scaled-with-5-exponent-bits", "exponent_bits: 5", &good, |d| d.kind ^= (8 ^ 5) << 16);
     list.but("F9-scaled-with-10-mantissa-bits", "mantissa_bits: 10", &good, |d| d.kind ^= (23 ^ 10) << 24);
     list.but("F11-scaled-with-two-sections", "2 sections", &good, |d| drop(d.sections.pop()));
+    list.but("F11-scaled-with-five-sections", "5 sections", &good, |d| d.sections.extend([vec![], vec![]]));
     list.but("F14-scaled-with-other-extents", "raw length 40", &whole, |d| d.dims[0] = 11);
     list.but("K1-head-of-55-bytes", "head has 55 bytes", &whole, |d| d.sections[0].truncate(55));
     list.but("K1-head-of-57-bytes", "head has 57 bytes", &whole, |d| d.sections[0].push(0));
@@ -76,6 +77,7 @@ pub fn rules(list: &mut List) {
     list.but("K7-places-that-fall", "do not rise", &good, |d| d.sections[1] = le(&[4, 3, 0, 0]));
     inner(list, &good);
     dictionary(list, &good);
+    corrections(list, &good, &whole);
 }
 
 /// K8: the frame of the codes.
@@ -184,4 +186,40 @@ fn dictionary(list: &mut List, good: &Draft) {
     let exchanged = [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), swapped(&rows.frame())].concat();
     list.but("K9-a-dictionary-that-is-swapped", "a dictionary by scaled", &dictionary, with(exchanged));
     list.but("K9-the-lowest-code-without-special", "the code -2147483648 with", &dictionary, code(1 << 31));
+}
+
+/// K10: the frame of the corrections.
+fn corrections(list: &mut List, good: &Draft, whole: &Draft) {
+    let with = |frame: Vec<u8>| move |d: &mut Draft| d.sections.push(frame);
+    let changed = |change: &dyn Fn(&mut Draft)| {
+        let mut inner = Draft { kind: 1 << 14 | 1 << 4, ..bytes_frame(10, 1, 10, &[vec![1; 10]]) };
+        change(&mut inner);
+        with(inner.frame())
+    };
+    let ten = |d: &mut Draft| d.sections.push(scaled_codes(1, vec![0; 10]));
+    list.but("K10-corrections-of-integers", "Whole has none", whole, ten);
+    list.but("K10-corrections-of-bits-in-order", "Ordered has none", good, |d| {
+        d.sections[0] = scaled_head([4, 0, 0], [1, 0, 0, 0, 0, 0]);
+        ten(d);
+    });
+    list.but("K10-corrections-of-a-dictionary", "Dictionary has none", good, |d| {
+        d.sections[0] = [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), scaled_codes(4, vec![1; 8])].concat();
+        d.sections[2] = scaled_codes(4, vec![0; 40]);
+        ten(d);
+    });
+    list.but("K10-no-bytes-of-corrections", "header has 0 bytes", good, with(Vec::new()));
+    list.but("K10-nine-corrections-of-ten", "9 raw bytes", good, with(scaled_codes(1, vec![1; 9])));
+    list.but("K10-eleven-corrections-of-ten", "11 raw bytes", good, with(scaled_codes(1, vec![1; 11])));
+    list.but("K10-corrections-of-4-bytes", "size: 4", good, with(scaled_codes(4, vec![1; 40])));
+    list.but("K10-corrections-of-unsigned-integers", "signed: false", good, changed(&|d| d.kind = 1 << 4));
+    list.but("K10-big-endian-corrections", "big_endian: true", good, changed(&|d| d.kind |= BIG_ENDIAN));
+    list.but("K10-corrections-with-mantissa-bits", "mantissa_bits: 23", good, changed(&|d| d.kind |= 23 << 24));
+    list.but("K10-corrections-with-a-rule-broken", "bytes head", good, changed(&|d| d.sections[0][0] = 0));
+    let stored = |d: &mut Draft| (d.codec, d.sections) = (0, vec![vec![1; 10]]);
+    list.but("K10-stored-corrections", "stored with mode", good, changed(&stored));
+    let lorenzo = Draft::of_integers(&no_values(&[10]), 1 << 14 | 1 << 4).frame();
+    let two = Draft { dims: vec![2, 5], ..good.clone() };
+    list.but("K10-corrections-of-other-extents", "extents [10]", &two, with(lorenzo));
+    let exchanged = swapped(&Draft::of_integers(&no_values(&[2, 5]), 1 << 14 | 1 << 4).frame());
+    list.but("K10-corrections-that-are-swapped", "extents [2, 5]", &two, with(exchanged));
 }

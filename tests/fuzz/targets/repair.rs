@@ -44,8 +44,8 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
     }
     if !keep[2] {
         end_sections(&mut out, table, end, !keep[3]);
-        if out[9] == SCALED && sections == 3 {
-            repair_inner(&mut out, table, end);
+        if out[9] == SCALED && matches!(sections, 3 | 4) {
+            repair_inner(&mut out, table, end, sections - 1);
         }
     }
     seal(&mut out);
@@ -53,9 +53,9 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
 }
 
 /// Repairs the frame that is the last section of a frame of `scaled`.
-fn repair_inner(out: &mut Vec<u8>, table: usize, mut end: usize) {
+fn repair_inner(out: &mut Vec<u8>, table: usize, mut end: usize, last: usize) {
     let aligned = |end: usize| end.checked_next_multiple_of(8).unwrap_or(usize::MAX);
-    for at in (table..table + 16).step_by(8) {
+    for at in (table..table + 8 * last).step_by(8) {
         let len = usize::try_from(number(&out[at..at + 8])).unwrap_or(usize::MAX);
         end = aligned(end).saturating_add(len);
     }
@@ -64,7 +64,7 @@ fn repair_inner(out: &mut Vec<u8>, table: usize, mut end: usize) {
         let inner = repair(&out[begin..], None);
         out.truncate(begin);
         out.extend(&inner);
-        out[table + 16..table + 24].copy_from_slice(&(inner.len() as u64).to_le_bytes());
+        out[table + 8 * last..table + 8 * last + 8].copy_from_slice(&(inner.len() as u64).to_le_bytes());
     }
 }
 

@@ -8,7 +8,8 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let float = f.class == 1 && matches!((f.size, f.layout), (4, (1, 8, 23)) | (8, (1, 11, 52)));
     need(f.mode == 9 && (float || f.class == 0), "F9, scaled: mode or type")?;
     let n = elements(f)?;
-    let &[head, exceptions, codes] = &f.sections[..] else { return Err("F11".into()) };
+    need(matches!(f.sections.len(), 3 | 4), "F11")?;
+    let (head, exceptions, codes, corrections) = (f.sections[0], f.sections[1], f.sections[2], f.sections.get(3));
     need(head.len() >= 56 && (head.len() > 56) == (head[0] == 5), "K1")?;
     let (map, order, special) = (head[0], head[1], head[2] == 1);
     need(map <= 5 && order <= 3 && head[2] <= 1 && head[3..8].iter().all(|&b| b == 0), "K2")?;
@@ -24,12 +25,12 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     need(if matches!(map, 0 | 1 | 4 | 5) { addend.to_bits() == 0 } else { addend.is_finite() }, "K5, addend")?;
     let odd = word(5)?;
     need((f.size == 8 || odd < 1 << 32) && (special || odd == 0), "K6")?;
-
     need(map != 5 || order == 0 && unit == 1 && origin == 0, "K9, head")?;
+    need(corrections.is_none() || matches!(map, 1..=3), "K10, map")?;
 
     let all_ones = u64::MAX >> (64 - 8 * f.size);
     let t = dictionary(f, &head[56..], n)?;
-    let c = numbers(f, codes, n)?;
+    let c = if codes.is_empty() { vec![0; n] } else { numbers(f, codes, n, f.size, "K8")? };
     let low = 1u64 << (8 * f.size - 1);
     let row = f.extents.last().copied().unwrap_or(1);
     let (mut k, mut d, mut r) = (Vec::new(), vec![0u64; n], 0u64);
@@ -73,16 +74,29 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         });
     }
 
+    if let Some(corrections) = corrections {
+        // Map 4, which undoes itself.
+        let ordered = |x: u64| if x & low > 0 { !x & all_ones | low } else { x };
+        for (x, e) in x.iter_mut().zip(numbers(f, corrections, n, 1, "K10")?) {
+            *x = ordered(ordered(*x).wrapping_add(e as i8 as u64) & all_ones);
+        }
+    }
+    replace(f, exceptions, &mut x)?;
+    Ok(to_bytes(f, &x))
+}
+
+/// The exceptions take their places.
+fn replace(f: &Frame<'_>, exceptions: &[u8], x: &mut [u64]) -> Result<(), Refusal> {
     let count = exceptions.len() / (4 + f.size);
     need(exceptions.len() == count * (4 + f.size), "K7, length")?;
     let mut least = 0;
     for e in 0..count {
         let place = number(exceptions, 4 * e, 4)? as usize;
-        need(place >= least && place < n, "K7, places")?;
+        need(place >= least && place < x.len(), "K7, places")?;
         least = place + 1;
         x[place] = number(exceptions, 4 * count + f.size * e, f.size)?;
     }
-    Ok(to_bytes(f, &x))
+    Ok(())
 }
 
 /// §3.3: the numbers of the dictionary, as unsigned ones of W bytes; none without a dictionary.
@@ -99,18 +113,15 @@ fn dictionary(f: &Frame<'_>, dictionary: &[u8], n: usize) -> Result<Vec<u64>, Re
     (0..inner.raw_len / f.size).map(|i| number(&raw, i * f.size, f.size)).collect()
 }
 
-/// §3.2: the codes, as unsigned numbers of W bytes.
-fn numbers(f: &Frame<'_>, codes: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
-    if codes.is_empty() {
-        return Ok(vec![0; n]);
-    }
-    let inner = open(codes, f.raw_len)?;
-    let kind = number(codes, 12, 4)?;
-    need(matches!(inner.codec, 2 | 4 | 5) && !inner.swapped, "K8, codec")?;
-    need(kind == 1 << 14 | (f.size as u64) << 4, "K8, type")?;
-    need(inner.codec == 4 || inner.extents == f.extents, "K8, extents")?;
-    let raw = decode_frame(codes, f.raw_len)?;
-    (0..n).map(|i| number(&raw, i * f.size, f.size)).collect()
+/// §3.2, §3.4: the codes or the corrections, as unsigned numbers of `size` bytes.
+fn numbers(f: &Frame<'_>, frame: &[u8], n: usize, size: usize, rule: &str) -> Result<Vec<u64>, Refusal> {
+    let inner = open(frame, n * size)?;
+    let kind = number(frame, 12, 4)?;
+    need(matches!(inner.codec, 2 | 4 | 5) && !inner.swapped, rule)?;
+    need(kind == 1 << 14 | (size as u64) << 4, rule)?;
+    need(inner.codec == 4 || inner.extents == f.extents, rule)?;
+    let raw = decode_frame(frame, n * size)?;
+    (0..n).map(|i| number(&raw, i * size, size)).collect()
 }
 
 /// codecs/src/FORMAT.md §5: decodes a frame that holds `expected` bytes, of numbers whose frames hold others: numbers

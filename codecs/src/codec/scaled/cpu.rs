@@ -2,15 +2,15 @@
 //! The codec `scaled` on the CPU, FORMAT.md §4 and §8.
 //!
 //! ```text
-//! writing   numbers ──► whole numbers and exceptions ──► differences ──► frame of planes, lorenzo or bytes
-//! reading   that frame ──► sums ──► numbers, in the same memory ──► exceptions
+//! writing   numbers ──► whole numbers, exceptions, corrections ──► differences ──► frame of planes, lorenzo or bytes
+//! reading   that frame ──► sums ──► numbers, in the same memory ──► corrections ──► exceptions
 //! ```
 //!
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
 
-use super::dictionary;
 use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{Divide, Multiply, Word, code_type};
+use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Map, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
@@ -24,8 +24,8 @@ use crate::{memory, parallel};
 
 /// Numbers that a thread maps at a time.
 const THREAD_VALUES: usize = 1 << 17;
-/// At most one number in 32 may be an exception.
-const VALUES_PER_EXCEPTION: usize = 32;
+/// At most one number in 16 may be an exception.
+const VALUES_PER_EXCEPTION: usize = 16;
 
 /// Encodes a chunk of numbers of 4 or 8 bytes this way. False: it cannot be kept so.
 pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
@@ -37,12 +37,14 @@ pub(crate) fn encode(chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<
 
 fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
     let Some(coded) = code(values, chunk, way)? else { return Ok(false) };
-    let Coded { mut codes, exceptions, head, dictionary } = coded;
+    let Coded { mut codes, exceptions, corrections, head, dictionary } = coded;
     let mut inner = Vec::new();
     if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, chunk, way, &mut inner)? {
         return Ok(false);
     }
-    let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), 3)?;
+    let Some(corrections) = corrections::encode(&corrections, chunk)? else { return Ok(false) };
+    let sections = if corrections.is_empty() { 3 } else { 4 };
+    let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), sections)?;
     w.section(|o| {
         memory::reserve(o, HEAD_LEN + dictionary.len())?;
         o.extend(head.bytes());
@@ -56,6 +58,9 @@ fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut V
         Ok(())
     })?;
     w.section(|o| memory::append(o, &inner))?;
+    if !corrections.is_empty() {
+        w.section(|o| memory::append(o, &corrections))?;
+    }
     w.seal(chunk.threads);
     Ok(true)
 }
@@ -64,6 +69,8 @@ fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut V
 struct Coded<W> {
     codes: Vec<W>,
     exceptions: Vec<usize>,
+    /// Units in the last place that each number is off; none where no number is.
+    corrections: Vec<i8>,
     head: Head,
     /// The dictionary's frame, if there is one.
     dictionary: Vec<u8>,
@@ -87,7 +94,8 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         let numbers = dictionary::places(values, scale.special, &mut codes)?;
         let dictionary = encode_dictionary(numbers, chunk)?;
         let head = Head { scale, order: 0, step: 0 };
-        return Ok(dictionary.map(|dictionary| Coded { codes, exceptions: Vec::new(), head, dictionary }));
+        let of = |dictionary| Coded { codes, exceptions: Vec::new(), corrections: Vec::new(), head, dictionary };
+        return Ok(dictionary.map(of));
     }
     let parts = codes.chunks_mut(THREAD_VALUES).zip(values.chunks(THREAD_VALUES));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
@@ -97,19 +105,27 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
         )
     });
     let count = found.iter().map(|part| part.as_ref().map_or(0, Vec::len)).sum::<usize>();
-    if count > values.len() / VALUES_PER_EXCEPTION {
+    let is_few = |count| count <= values.len() / VALUES_PER_EXCEPTION;
+    if !scale.corrected && !is_few(count) {
         return Ok(None);
     }
     let mut exceptions = memory::with_capacity(count)?;
     for (k, part) in found.into_iter().enumerate() {
         exceptions.extend(part?.into_iter().map(|i| k * THREAD_VALUES + i));
     }
+    let corrections = match scale.corrected {
+        true => corrections::take(values, &codes, scale, &mut exceptions)?,
+        false => Vec::new(),
+    };
+    if !is_few(exceptions.len()) {
+        return Ok(None);
+    }
     let has_special = scale.special.is_some();
     instead(&mut codes, &exceptions, has_special);
     let row = extents.last().map_or(1, |&x| x as usize);
     let step = differences(&mut codes, way.order, row, has_special)?;
     let head = |step| Head { scale, order: way.order, step };
-    Ok(step.map(|step| Coded { codes, exceptions, head: head(step), dictionary: Vec::new() }))
+    Ok(step.map(|step| Coded { codes, exceptions, corrections, head: head(step), dictionary: Vec::new() }))
 }
 
 /// Gives exceptions the whole number before them.
@@ -123,10 +139,17 @@ fn instead<W: Word>(k: &mut [W], exceptions: &[usize], has_special: bool) {
     }
 }
 
-/// The codes of several chunks, one behind the other, and how many exceptions there are. Of more than one chunk those
-/// codes are left out that have nothing before them: a larger chunk has fewer. `None`: one cannot be kept this way.
-fn code_all<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<(Vec<W>, u64)>> {
-    let (mut codes, mut exceptions) = (Vec::new(), 0);
+/// What several chunks have, one behind the other.
+struct CodedAll<W> {
+    codes: Vec<W>,
+    corrections: Vec<i8>,
+    exceptions: u64,
+}
+
+/// Codes several chunks. Of more than one chunk those codes are left out that have nothing before them: a larger chunk
+/// has fewer. `None`: one cannot be kept this way.
+fn code_all<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<CodedAll<W>>> {
+    let mut all = CodedAll { codes: Vec::new(), corrections: Vec::new(), exceptions: 0 };
     for chunk in chunks {
         let Some(coded) = code::<W>(&chunk.values()?, chunk, way)? else { return Ok(None) };
         let first = match way.order {
@@ -134,10 +157,11 @@ fn code_all<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<(Vec<W>, 
             3 => chunk.params.extents.as_slice().last().map_or(1, |&x| x as usize),
             order => order.into(),
         };
-        memory::append(&mut codes, coded.codes.get(first..).unwrap_or(&[]))?;
-        exceptions += coded.exceptions.len() as u64;
+        memory::append(&mut all.codes, coded.codes.get(first..).unwrap_or(&[]))?;
+        memory::append(&mut all.corrections, &coded.corrections)?;
+        all.exceptions += coded.exceptions.len() as u64;
     }
-    Ok(Some((codes, exceptions)))
+    Ok(Some(all))
 }
 
 /// How much of several chunks [`code_all`] looks at: all over what is left.
@@ -150,7 +174,7 @@ fn share<W: Word>(chunks: &[Chunk<'_>], codes: &[W]) -> (u64, u64) {
 /// how many there are; more for each exception. `None`: one cannot be kept this way.
 pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
     fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
-        let Some((codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
+        let Some(CodedAll { codes, exceptions, .. }) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let mut lengths = [0u64; 65];
         for c in &codes {
             // First differences are not negative.
@@ -209,7 +233,8 @@ pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result
 /// them says, where `about`. `None` as for [`bits`].
 pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
     fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
-        let Some((mut codes, exceptions)) = code_all::<W>(chunks, way)? else { return Ok(None) };
+        let Some(coded) = code_all::<W>(chunks, way)? else { return Ok(None) };
+        let CodedAll { mut codes, corrections, exceptions } = coded;
         let (all, left) = share(chunks, &codes);
         let Some(extents) = Extents::new(&[codes.len() as u64]) else { return Ok(None) };
         let params = Params { extents, ..*chunks[0].params };
@@ -231,7 +256,11 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
                 inner.len() as u64
             }
         };
-        Ok(Some(inner * all / left + exceptions * (4 + W::SIZE as u64)))
+        let Some(extents) = Extents::new(&[corrections.len().max(1) as u64]) else { return Ok(None) };
+        let params = Params { extents, ..*chunks[0].params };
+        let corrections = corrections::encode(&corrections, &Chunk { params: &params, ..chunks[0] })?;
+        let others = |corrections: Vec<u8>| corrections.len() as u64 + exceptions * (4 + W::SIZE as u64);
+        Ok(corrections.map(|corrections| inner * all / left + others(corrections)))
     }
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, about) } else { typed::<i64>(chunks, way, about) }
 }
@@ -431,7 +460,12 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
     let dictionary = opened.dictionary.as_ref().map(|frame| decode_dictionary(frame, threads)).transpose()?;
-    parallel::try_each(n.div_ceil(THREAD_VALUES), out.chunks_mut(THREAD_VALUES), threads, |_, codes: &mut [W]| {
+    let mut corrections = memory::zeros::<i8>(if scale.corrected { n } else { 0 })?;
+    if let Some(inner) = &mut opened.corrections {
+        inner.wanted = frame.wanted.clone();
+        decode_inner(inner, threads, bytemuck::cast_slice_mut(&mut corrections))?;
+    }
+    parallel::try_each(n.div_ceil(THREAD_VALUES), out.chunks_mut(THREAD_VALUES), threads, |k, codes: &mut [W]| {
         if let Some(dictionary) = &dictionary {
             return dictionary::numbers(codes, dictionary, scale.special);
         }
@@ -439,6 +473,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
             #[inline(always)]
             || scale.with_map(Multiply { scale, codes }),
         );
+        corrections::add(codes, corrections.get(k * THREAD_VALUES..).unwrap_or_default());
         Ok(())
     })?;
     for (place, bits) in opened.exceptions() {

@@ -8,6 +8,8 @@
 //!               tolerance, from the least difference to the largest, each of which says d more precisely; then the
 //!               decimal of fewest digits within what is left of the blur, as a factor, or as a divisor
 //!            then the common divisor of the whole numbers found
+//! corrected  if more than one number in 512 is no multiple: multiples of 10^-e as in 1, where a number may lie 4 units
+//!            in the last place beside one, and more numbers are multiples then
 //! ```
 //!
 //! Where that was wrong, numbers become exceptions: no bit depends on it.
@@ -29,8 +31,14 @@ const DECIDING_VALUES: usize = 16;
 const VALUES_PER_STEP: usize = 4;
 /// Powers of ten that are tried.
 const DECIMALS: i32 = 10;
-/// At most one number in 40 may be no multiple.
-const VALUES_PER_EXCEPTION: usize = 40;
+/// At most one number in 20 may be no multiple, and one in 40 where a finer decimal has fewer of them: an entropy coder
+/// finds which of its multiples are rare.
+const VALUES_PER_EXCEPTION: usize = 20;
+const VALUES_PER_RARE: usize = 40;
+/// Corrections are tried where they save more than one exception in 512 numbers.
+const VALUES_PER_CORRECTION: usize = 512;
+/// Units in the last place that a unit has at least with corrections: fewer are hit by chance.
+const ULPS_PER_UNIT: f64 = 8.0;
 /// A number that stands for missing values is at least one in 64 numbers.
 const VALUES_PER_MISSING: usize = 64;
 /// Zeros are a special number if they are more than one in 16 numbers.
@@ -42,8 +50,12 @@ const DIGITS: usize = 9;
 pub(crate) struct Found {
     /// Of which unit they are multiples; `None`: of none that was found.
     pub(crate) multiples: Option<Scale>,
+    /// The same of floats of which some are a few units in the last place off; `None`: few or too many are.
+    pub(crate) corrected: Option<Scale>,
     /// Whether all that were looked at are, and most multiples occur: a dictionary has nothing to leave out.
     pub(crate) is_full: bool,
+    /// Whether more than one number in 40 is no multiple.
+    pub(crate) has_many_exceptions: bool,
     /// How the bits of floats are taken as whole numbers.
     pub(crate) ordered: Scale,
     /// The numbers that were looked at, in their order, as whole ones.
@@ -124,9 +136,12 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let differ = whole.fold(0, |all, q| all | (q ^ first));
     let unit = (differ & differ.wrapping_neg()).max(1);
     let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
-    let found = multiples(params, values, special);
-    let is_full = found.is_some_and(|(_, is_full)| is_full);
-    Found { multiples: found.map(|(scale, _)| scale), is_full, ordered, numbers }
+    let [found, corrected] = multiples(params, values, special);
+    let multiples = found.as_ref().map(|found| found.scale);
+    let is_full = found.as_ref().is_some_and(|found| found.misses == 0 && found.is_dense);
+    let has_many_exceptions = found.is_some_and(|found| found.misses > numbers.len() / VALUES_PER_RARE);
+    let corrected = corrected.map(|found| found.scale);
+    Found { multiples, corrected, is_full, has_many_exceptions, ordered, numbers }
 }
 
 impl Found {
@@ -161,30 +176,42 @@ impl Found {
     }
 }
 
-/// The unit, and whether all numbers are multiples of it and one in [`VALUES_PER_STEP`] of those that differ has the
-/// next multiple beside it.
-fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> Option<(Scale, bool)> {
+/// A map with its unit, how many numbers of a sample are no multiples, and whether one in [`VALUES_PER_STEP`] of those
+/// that differ has the next multiple beside it.
+struct Multiples {
+    scale: Scale,
+    misses: usize,
+    is_dense: bool,
+}
+
+/// Units, of numbers as they are and with corrections.
+fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>) -> [Option<Multiples>; 2] {
     let is_float = params.dtype.class == Class::Float;
     let minus_zero = 1 << (8 * W::SIZE - 1);
     let special = special.or((is_float && values.iter().any(|x| x.bits() == minus_zero)).then_some(minus_zero));
     values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
     if values.len() < DECIDING_VALUES {
-        return None;
+        return [None, None];
     }
-    let scale = if is_float { decimal(&values).or_else(|| product(&values))? } else { Scale::WHOLE };
+    let scales = if is_float { scales(&values) } else { [Some(Scale::WHOLE), None] };
+    scales.map(|scale| with_unit(Scale { special, ..scale? }, &values, is_float))
+}
+
+/// The map with the unit of these numbers.
+fn with_unit<W: Word>(scale: Scale, values: &[W], is_float: bool) -> Option<Multiples> {
     let mut whole: Vec<i64> = values.iter().filter_map(|x| scale.whole(*x)).collect();
     let divisor = whole.iter().fold(0, |g, q| gcd(g, q.wrapping_sub(whole[0]).unsigned_abs()));
-    if divisor == 0 || !is_float && divisor == 1 && special.is_none() {
+    if divisor == 0 || !is_float && divisor == 1 && scale.special.is_none() {
         return None;
     }
     let unit = divisor.min(1 << 62);
     let unit = if unit == divisor { unit } else { 1 };
-    let scale = Scale { unit, origin: whole[0].rem_euclid(unit as i64), special, ..scale };
+    let scale = Scale { unit, origin: whole[0].rem_euclid(unit as i64), ..scale };
     let misses = values.len() - whole.len();
     whole.sort_unstable();
     whole.dedup();
     let steps = whole.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) as u64 == unit).count();
-    Some((scale, misses == 0 && steps > whole.len() / VALUES_PER_STEP))
+    Some(Multiples { scale, misses, is_dense: steps > whole.len() / VALUES_PER_STEP })
 }
 
 /// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if
@@ -226,9 +253,10 @@ fn most<W: Word>() -> f64 {
 
 /// How many of the numbers are no multiples; `None`: more than one in [`VALUES_PER_EXCEPTION`].
 fn misses<W: Word>(scale: &Scale, values: &[W]) -> Option<usize> {
+    let most = most::<W>() / if scale.corrected { ULPS_PER_UNIT } else { 1.0 };
     let mut misses = 0;
     for (i, x) in values.iter().enumerate() {
-        misses += usize::from(scale.whole(*x).is_none_or(|q| q.unsigned_abs() as f64 > most::<W>()));
+        misses += usize::from(scale.whole(*x).is_none_or(|q| q.unsigned_abs() as f64 > most));
         if misses > DECIDING_VALUES / 4 + i / VALUES_PER_EXCEPTION {
             return None;
         }
@@ -236,14 +264,26 @@ fn misses<W: Word>(scale: &Scale, values: &[W]) -> Option<usize> {
     (misses <= values.len() / VALUES_PER_EXCEPTION).then_some(misses)
 }
 
-/// Quotients by a power of ten.
-fn decimal<W: Word>(values: &[W]) -> Option<Scale> {
-    let scales = (0..=DECIMALS).map(|e| Scale { map: Map::Quotient, factor: 10f64.powi(e), ..Scale::WHOLE });
-    scales.into_iter().find(|scale| misses(scale, values).is_some())
+/// Maps of floats, without corrections and with them; the latter unless nearly all numbers need none.
+fn scales<W: Word>(values: &[W]) -> [Option<Scale>; 2] {
+    let found = decimal(values, false).or_else(|| product(values));
+    let enough = values.len() / VALUES_PER_CORRECTION;
+    let fewer = |(misses, _): &(usize, Scale)| found.is_none_or(|(before, _)| misses + enough < before);
+    let is_open = found.is_none_or(|(misses, _)| misses > enough);
+    let corrected = if is_open { decimal(values, true).filter(fewer) } else { None };
+    [found, corrected].map(|found| found.map(|(_, scale)| scale))
 }
 
-/// Products, or quotients, by a common divisor of the differences.
-fn product<W: Word>(values: &[W]) -> Option<Scale> {
+/// Quotients by a power of ten, and how many numbers are none.
+fn decimal<W: Word>(values: &[W], corrected: bool) -> Option<(usize, Scale)> {
+    let scale = |e| Scale { map: Map::Quotient, factor: 10f64.powi(e), corrected, ..Scale::WHOLE };
+    let mut found = (0..=DECIMALS).map(scale).filter_map(|scale| Some((misses(&scale, values)?, scale))).peekable();
+    let coarsest = found.peek().copied();
+    found.find(|(misses, _)| *misses <= values.len() / VALUES_PER_RARE).or(coarsest)
+}
+
+/// Products, or quotients, by a common divisor of the differences, and how many numbers are none.
+fn product<W: Word>(values: &[W]) -> Option<(usize, Scale)> {
     // What has no divisor mostly shows it by a few of its numbers.
     let few = sorted(&values[..values.len().min(RUN_VALUES)]);
     if few.len() > 2 && divisor::<W>(&few).is_none() {
@@ -255,7 +295,6 @@ fn product<W: Word>(values: &[W]) -> Option<Scale> {
         .into_iter()
         .filter_map(|scale| Some((misses(&scale, values)?, scale)))
         .min_by_key(|(misses, _)| *misses)
-        .map(|(_, scale)| scale)
 }
 
 /// The numbers that differ, in order.

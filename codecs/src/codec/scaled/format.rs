@@ -21,7 +21,7 @@ pub(super) struct Head {
 
 impl Head {
     pub(super) fn bytes(&self) -> [u8; HEAD_LEN] {
-        let Scale { map, factor, addend, unit, origin, special } = self.scale;
+        let Scale { map, factor, addend, unit, origin, special, .. } = self.scale;
         let mut out = [0; HEAD_LEN];
         out[..3].copy_from_slice(&[map as u8, self.order, special.is_some().into()]);
         let words = [unit, origin as u64, self.step as u64, factor.to_bits(), addend.to_bits(), special.unwrap_or(0)];
@@ -74,7 +74,7 @@ impl Head {
             return wrong(format!("special {special} with the bits {bits:#x} of {size} bytes"));
         }
         let special = (special == 1).then_some(bits);
-        let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special };
+        let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special, corrected: false };
         Ok((Head { scale, order, step }, dictionary))
     }
 }
@@ -88,14 +88,24 @@ pub(super) struct Opened<'a, W> {
     pub(super) codes: Option<Frame<'a>>,
     /// The frame of the dictionary; `None`: the map has none.
     pub(super) dictionary: Option<Frame<'a>>,
+    /// The frame of the corrections; `None`: there are none.
+    pub(super) corrections: Option<Frame<'a>>,
     word: std::marker::PhantomData<W>,
 }
 
 impl<'a, W: Word> Opened<'a, W> {
     /// Checks head and exceptions, and opens the inner frame. FORMAT.md §7.
     pub(super) fn open(frame: &Frame<'a>, threads: usize, n: usize) -> Result<Self> {
-        let [head, exceptions, codes] = frame.sections()?;
-        let (head, dictionary) = Head::read(head, &frame.header)?;
+        let ([head, exceptions, codes], corrections) = match frame.sections() {
+            Ok([head, exceptions, codes, corrections]) => ([head, exceptions, codes], Some(corrections)),
+            Err(_) => (frame.sections()?, None),
+        };
+        let (mut head, dictionary) = Head::read(head, &frame.header)?;
+        head.scale.corrected = corrections.is_some();
+        if head.scale.corrected && (head.scale.map.is_exact()) {
+            let why = format!("{:?} has none; needed are quotients or products", head.scale.map);
+            return Err(Error::corrupt("scaled corrections", why));
+        }
         let count = exceptions.len() / (4 + W::SIZE);
         let (places, bits) = exceptions.split_at(4 * count);
         let (places, _) = places.as_chunks();
@@ -109,9 +119,11 @@ impl<'a, W: Word> Opened<'a, W> {
             let why = format!("{count} places that do not rise, or not below {n}");
             return Err(Error::corrupt("scaled exceptions", why));
         }
-        let codes = if codes.is_empty() { None } else { Some(Self::inner(codes, &frame.header, threads, n)?) };
+        let inner = |section, bytes, size| inner(section, bytes, size, &frame.header, threads, n);
+        let codes = if codes.is_empty() { None } else { Some(inner("scaled codes", codes, W::SIZE)?) };
         let dictionary = if dictionary.is_empty() { None } else { Some(Self::dictionary(dictionary, threads, n)?) };
-        Ok(Opened { head, places, bits, codes, dictionary, word: std::marker::PhantomData })
+        let corrections = corrections.map(|bytes| inner("scaled corrections", bytes, 1)).transpose()?;
+        Ok(Opened { head, places, bits, codes, dictionary, corrections, word: std::marker::PhantomData })
     }
 
     fn dictionary(dictionary: &'a [u8], threads: usize, n: usize) -> Result<Frame<'a>> {
@@ -135,37 +147,39 @@ impl<'a, W: Word> Opened<'a, W> {
         Ok(frame)
     }
 
-    fn inner(codes: &'a [u8], outer: &Header, threads: usize, n: usize) -> Result<Frame<'a>> {
-        let frame = Frame::open(codes, threads)?;
-        let h = &frame.header;
-        let has_shape = match h.codec {
-            CodecId::PLANES | CodecId::LORENZO => h.extents == outer.extents.unswapped(),
-            codec => codec == CodecId::BYTES,
-        };
-        if !has_shape
-            || h.mode != Mode::Lossless
-            || h.dtype != code_type(W::SIZE as u8)
-            || h.raw_len != (n * W::SIZE) as u64
-        {
-            let why = format!(
-                "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes, lorenzo or bytes without \
-                 loss, signed little-endian integers of {} bytes, and {} of them",
-                h.codec,
-                h.mode,
-                h.dtype,
-                h.extents.as_slice(),
-                h.raw_len,
-                W::SIZE,
-                n
-            );
-            return Err(Error::corrupt("scaled codes", why));
-        }
-        Ok(frame)
-    }
-
     /// Places and bits of the exceptions.
     pub(super) fn exceptions(&self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let places = self.places.iter().map(|bytes| u32::from_le_bytes(*bytes) as usize);
         places.zip(self.bits.chunks_exact(W::SIZE))
     }
+}
+
+/// Opens the frame of the codes or of the corrections: `n` integers of `size` bytes.
+fn inner<'a>(
+    section: &'static str,
+    bytes: &'a [u8],
+    size: usize,
+    outer: &Header,
+    threads: usize,
+    n: usize,
+) -> Result<Frame<'a>> {
+    let frame = Frame::open(bytes, threads)?;
+    let h = &frame.header;
+    let has_shape = match h.codec {
+        CodecId::PLANES | CodecId::LORENZO => h.extents == outer.extents.unswapped(),
+        codec => codec == CodecId::BYTES,
+    };
+    if !has_shape || h.mode != Mode::Lossless || h.dtype != code_type(size as u8) || h.raw_len != (n * size) as u64 {
+        let why = format!(
+            "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes, lorenzo or bytes without loss, \
+             signed little-endian integers of {size} bytes, and {n} of them",
+            h.codec,
+            h.mode,
+            h.dtype,
+            h.extents.as_slice(),
+            h.raw_len,
+        );
+        return Err(Error::corrupt(section, why));
+    }
+    Ok(frame)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![doc = include_str!("FORMAT.md")]
 
+mod corrections;
 mod cpu;
 mod dictionary;
 mod find;
@@ -18,7 +19,7 @@ pub(super) use find::{Found, bits_of, find, is_smooth, looked_at};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
 pub(crate) static CODEC: Codec =
-    Codec { id: CodecId::SCALED, sections: &["head", "exceptions", "codes"], decode: cpu::decode };
+    Codec { id: CodecId::SCALED, sections: &["head", "exceptions", "codes", "corrections"], decode: cpu::decode };
 
 pub(crate) const ENCODE: Encode = |chunk, out| match chunk.kept {
     Some(Kept::Scaled(way)) => encode(chunk, &way, out),

@@ -9,6 +9,9 @@ use crate::params::Dtype;
 /// Numbers that are mapped without a look at which of them is an exception.
 const BLOCK: usize = 64;
 
+/// Units in the last place that a number which is looked at may be off, with corrections.
+const NEAR_ULPS: u64 = 4;
+
 /// A whole number of as many bytes as the chunk's numbers, or such a number's bits.
 pub(super) trait Word: bytemuck::Pod + Send + Sync + Ord {
     const SIZE: usize = size_of::<Self>();
@@ -107,6 +110,12 @@ fn quotient(k: i64, unit: f64) -> i64 {
 pub(super) fn ordered<W: Word>(x: W) -> W {
     let sign = x.wide() >> 63;
     W::cut(x.wide() ^ (sign as u64 >> (65 - 8 * W::SIZE)) as i64)
+}
+
+/// How many units in the last place a number lies above another one.
+#[inline(always)]
+pub(super) fn ulps<W: Word>(x: W, other: W) -> i64 {
+    ordered(x).wide().wrapping_sub(ordered(other).wide())
 }
 
 /// The map from whole numbers to numbers, for one that works through many of them.
@@ -222,22 +231,24 @@ impl<W: Word> Divide<'_, W> {
     }
 }
 
-/// The whole number that one number is made of.
-struct Whole<W>(W);
+/// The whole number of which the map makes a number, or one at most this many units in the last place beside it.
+struct Whole<W>(W, u64);
 
 impl<W: Word> Work<W> for Whole<W> {
     type Out = Option<i64>;
 
     fn run(self, to: impl Fn(W) -> W, from: impl Fn(W) -> i64) -> Self::Out {
         let q = from(self.0);
-        (to(W::cut(q)) == self.0 && W::cut(q).wide() == q).then_some(q)
+        let back = to(W::cut(q));
+        let is_near = back == self.0 || self.1 > 0 && ulps(self.0, back).unsigned_abs() <= self.1;
+        (is_near && W::cut(q).wide() == q).then_some(q)
     }
 }
 
 impl Scale {
     /// The whole number that a number is made of; `None` where it is made of none.
     pub(super) fn whole<W: Word>(&self, x: W) -> Option<i64> {
-        self.with_map(Whole(x))
+        self.with_map(Whole(x, if self.corrected { NEAR_ULPS } else { 0 }))
     }
 }
 

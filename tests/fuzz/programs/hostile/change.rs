@@ -31,7 +31,7 @@ const REQUESTS: [&str; 18] = [
     "mode=rel,bound=1e-3,codec=planes",
     "mode=psnr,bound=50,codec=planes",
 ];
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 18] = [
     "wave",
     "noise",
     "bits",
@@ -45,6 +45,8 @@ const FIELDS: [&str; 16] = [
     "clock",
     "tens",
     "hundredths",
+    "uneven-hundredths",
+    "odd-hundredths",
     "unpacked",
     "holed-hundredths",
     "packed",

@@ -143,8 +143,9 @@ final class Header {
         boolean finite = boundBits >= 0 && bound < Double.POSITIVE_INFINITY;
         Refused.when(!finite || (mode == 9 && boundBits != 0), "F10", "bound %s in mode %d", bound, mode);
         long count = s.i64(48);
-        Refused.when(count != SECTIONS[codec], "F11", "%s sections, %s has %d", Long.toUnsignedString(count), name,
-                SECTIONS[codec]);
+        boolean corrections = codec == SCALED && count == 4;
+        Refused.when(count != SECTIONS[codec] && !corrections, "F11", "%s sections, %s has %d",
+                Long.toUnsignedString(count), name, SECTIONS[codec]);
         return shape(s, new Header(codec, mode, swapped, type, s.i64(16), bound, new long[rank],
                 new long[(int) count]));
     }

@@ -12,6 +12,7 @@ import java.util.Arrays;
  * <pre>
  * codes of the inner frame, little-endian, in the chunk's own bytes
  * for each number: k from the codes; q = origin + unit · k; x from q by the map
+ * corrections move numbers by units in the last place
  * exceptions take their places
  * </pre>
  *
@@ -27,6 +28,8 @@ final strictfp class Scaled {
     private final Section head;
     private final Section exceptions;
     private final Section codes;
+    /** {@code null} without one. */
+    private final Section corrections;
     private final int size;
     private final int n;
 
@@ -47,6 +50,7 @@ final strictfp class Scaled {
         head = sections[0];
         exceptions = sections[1];
         codes = sections[2];
+        corrections = sections.length > 3 ? sections[3] : null;
         size = header.size();
         n = header.values();
     }
@@ -62,7 +66,7 @@ final strictfp class Scaled {
                     place, n, last);
             last = place;
         }
-        byte[] raw = codes.length == 0 ? new byte[(int) header.rawLength] : inner();
+        byte[] raw = codes.length == 0 ? new byte[(int) header.rawLength] : inner(codes, size, "K8");
         ByteBuffer in = ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN);
         ByteBuffer out = ByteBuffer.wrap(raw).order(header.bigEndian() ? ByteOrder.BIG_ENDIAN
                 : ByteOrder.LITTLE_ENDIAN);
@@ -70,6 +74,9 @@ final strictfp class Scaled {
             numbers(in, out);
         } else {
             shortNumbers(in, out);
+        }
+        if (corrections != null) {
+            correct(out);
         }
         for (int k = 0; k < listed; k++) {
             int place = exceptions.i32(4 * k);
@@ -92,6 +99,7 @@ final strictfp class Scaled {
         Refused.when(map > DICTIONARY || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
                 "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
         special = head.u8(2) == 1;
+        Refused.when(corrections != null && (map < 1 || map > 3), "K10", "corrections with map %d", map);
         boolean integers = header.numberClass() == Header.INTEGER;
         boolean fits = integers ? map == 0 : map != 0 && (map != 3 || size == 4);
         Refused.when(!fits || (order == 3 && header.extents.length < 2), "K3",
@@ -136,17 +144,40 @@ final strictfp class Scaled {
         return size == 8 ? dictionary.getLong(8 * (int) k) : dictionary.getInt(4 * (int) k);
     }
 
-    private byte[] inner() throws Refused {
-        byte[] frame = Arrays.copyOfRange(codes.bytes, codes.begin, codes.begin + codes.length);
+    /** Codes or corrections, integers of {@code bytes} bytes. */
+    private byte[] inner(Section section, int bytes, String rule) throws Refused {
+        byte[] frame = Arrays.copyOfRange(section.bytes, section.begin, section.begin + section.length);
         Header h = Header.read(frame);
         boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES;
         boolean shaped = h.codec == Header.BYTES || (Arrays.equals(h.extents, header.extents) && !h.swapped);
         // Class 0, of this size, signed, and no other bit.
-        int type = size << 4 | 1 << 14;
-        Refused.when(!codec || h.mode != 9 || h.type != type || h.rawLength != header.rawLength || !shaped, "K8",
-                "codes by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
+        int type = bytes << 4 | 1 << 14;
+        long rawLength = (long) n * bytes;
+        Refused.when(!codec || h.mode != 9 || h.type != type || h.rawLength != rawLength || !shaped, rule,
+                "integers by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
                 Long.toUnsignedString(h.rawLength));
-        return Frame.decode(frame, header.rawLength);
+        return Frame.decode(frame, rawLength);
+    }
+
+    /** Adds corrections to the numbers' bits, in the order of the numbers. */
+    private void correct(ByteBuffer out) throws Refused {
+        byte[] more = inner(corrections, 1, "K10");
+        for (int i = 0; i < n; i++) {
+            if (size == 8) {
+                out.putLong(8 * i, ordered(ordered(out.getLong(8 * i)) + more[i]));
+            } else {
+                out.putInt(4 * i, ordered(ordered(out.getInt(4 * i)) + more[i]));
+            }
+        }
+    }
+
+    /** From a float's bits to a whole number of the same order, and back. */
+    private static long ordered(long q) {
+        return q ^ q >> 63 >>> 1;
+    }
+
+    private static int ordered(int q) {
+        return q ^ q >> 31 >>> 1;
     }
 
     /** Section 4, of 8 bytes. */
@@ -210,7 +241,7 @@ final strictfp class Scaled {
             return q;
         }
         if (map == 4 || map == DICTIONARY) {
-            return q ^ q >> 63 >>> 1;
+            return ordered(q);
         }
         double x = map == 1 ? q / factor : q * factor + addend;
         return Double.doubleToRawLongBits(x);
@@ -227,7 +258,7 @@ final strictfp class Scaled {
                 return Float.floatToRawIntBits((float) (q * factor + addend));
             case 4:
             case DICTIONARY:
-                return q ^ q >> 31 >>> 1;
+                return ordered(q);
             default:
                 return Float.floatToRawIntBits((float) q * (float) factor + (float) addend);
         }
