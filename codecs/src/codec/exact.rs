@@ -205,8 +205,7 @@ impl Try<'_> {
         }
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
-        let is_unit = |scale| Some(scale) == with_unit || Some(scale) == corrected;
-        let is_by_unit = matches!(best.1, Kept::Scaled(way) if is_unit(way.scale));
+        let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
         let is_few = || found.is_few(self.tiles.len() as u64 / size, size, best.0 / 800);
         if for_dictionary && (!is_by_unit || is_few()) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
@@ -249,7 +248,8 @@ impl Try<'_> {
         {
             return Ok(u64::MAX);
         }
-        let cost = self.len(&kept)?.map_or(u64::MAX, |len| len * weight);
+        let more = if weight == CORRECTED { FRAME_BYTES as u64 } else { 0 };
+        let cost = self.len(&kept)?.map_or(u64::MAX, |len| (len + more) * weight);
         better(kept, cost, best);
         Ok(cost)
     }
