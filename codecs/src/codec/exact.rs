@@ -436,7 +436,7 @@ fn encode_shortest(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let (params, is_float) = (chunk.params, chunk.params.dtype.class == Class::Float);
     let found = scaled::find(params, &scaled::looked_at(chunk.raw, params.dtype.size.into()));
     let mut scales = vec![if is_float { found.ordered } else { Scale::WHOLE }];
-    scales.extend(found.multiples.filter(|scale| !scale.is_plain()));
+    scales.extend([found.multiples, found.corrected].into_iter().flatten().filter(|scale| !scale.is_plain()));
     let way = |scale, order, inner| Kept::Scaled(Way { scale, order, inner });
     let mut all = vec![Kept::Planes, Kept::Bytes];
     all.extend((!is_float).then_some(Kept::Lorenzo));
