@@ -10,7 +10,7 @@
 //! rule         planes where it is asked for by name. Else the one whose frame of the sample is shortest; lorenzo,
 //!              half as fast as planes, has to be shorter by 1/32. Where one makes the sample 64 times smaller, its few
 //!              bytes say little, and all are quick: the chunk goes to all. What bytes does not make 4 times smaller
-//!              goes to planes too
+//!              goes to planes too, unless planes makes its sample longer
 //! ```
 
 use super::chunk::Chunk;
@@ -20,14 +20,19 @@ use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
 use super::{bytes, planes};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
+use crate::memory;
 use crate::params::{Codec, Params, Request};
 
 /// Runs of values that `bytes` is tried on.
 const SAMPLE_RUNS: usize = 16;
 /// Of a small chunk they are an eighth, or a tile's values: what repeats takes most of the time of choosing.
 const PART_OF_RUNS: usize = 8;
+/// A chunk may take less by planes than its sample says, by this part.
+const SAMPLED_PLANES: usize = 8;
 /// Values that a chunk has at least where not all of it is the sample.
-const SMALL_CHUNK_VALUES: usize = 1 << 17;
+const SMALL_CHUNK_VALUES: usize = 1 << 16;
+/// Bytes of a frame that do not grow with the chunk, about.
+const FRAME_BYTES: usize = 80;
 /// How many times smaller a sample says little.
 const LITTLE: usize = 64;
 /// What bytes makes this many times smaller is not compared with planes.
@@ -56,7 +61,11 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let known = chunk.kept.or(Kept::settled(chunk.params));
     let kept = if let Some(kept) = known { kept } else { choose(chunk)? };
     let coded = encode_as(chunk, kept, out)?;
-    if kept != Kept::Bytes || coded && out.len() < chunk.raw.len() / SURE {
+    let len = if coded { out.len() } else { chunk.raw.len() };
+    if kept != Kept::Bytes
+        || len < chunk.raw.len() / SURE
+        || planes_len(chunk)?.is_some_and(|planes| planes > len + len / SAMPLED_PLANES)
+    {
         return Ok(coded);
     }
     // A few runs may repeat more than the chunk.
@@ -66,6 +75,30 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
         return Ok(true);
     }
     Ok(coded)
+}
+
+/// Bytes that planes takes of a chunk, by its sample. `None`: the chunk is small.
+fn planes_len(chunk: &Chunk<'_>) -> Result<Option<usize>> {
+    let (params, size) = (chunk.params, usize::from(chunk.params.dtype.size));
+    let Some(Sampled { sample, .. }) = Sampled::new(params, chunk.raw.len()) else { return Ok(None) };
+    let Some((stack, of_stack)) =
+        sample.of[LOSSLESS].map(|k| &sample.stacks[k]).zip(sample.params(params, LOSSLESS, params.request))
+    else {
+        return Ok(None);
+    };
+    let mut seen = memory::zeros(stack.len() * size)?;
+    stack.gather(chunk.raw, size, &mut seen);
+    let len = encoded_len(&Chunk { params: &of_stack, raw: &seen, ..*chunk }, Kept::Planes)?;
+    Ok(Some((len as u128 * chunk.raw.len() as u128 / seen.len() as u128) as usize))
+}
+
+/// Bytes that a sample takes so: of `bytes`, which is slow, as a part of it says.
+fn encoded_len(sample: &Chunk<'_>, kept: Kept) -> Result<usize> {
+    if kept == Kept::Bytes {
+        return Ok(bytes::len(sample.raw, sample.params.dtype.size)? as usize + FRAME_BYTES);
+    }
+    let mut frame = Vec::new();
+    Ok(if encode_as(sample, kept, &mut frame)? { frame.len() } else { sample.raw.len() })
 }
 
 fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {
@@ -137,13 +170,13 @@ impl Look for Sampled {
                 }
                 None => (Some(*params), &seen[before(sample.stacks.len())..]),
             };
-            let mut frame = Vec::new();
             let Some(of_stack) = of_stack else { continue };
             let chunk = Chunk { params: &of_stack, raw: values, threads, used: None, kept: None };
-            if encode_as(&chunk, kept, &mut frame)? {
-                says_much &= frame.len() > values.len() / LITTLE;
+            let len = encoded_len(&chunk, kept)?;
+            if len < values.len() {
+                says_much &= len > values.len() / LITTLE;
                 // As if all had the same sample.
-                let cost = (frame.len() * weight) as u128 * raw_len / values.len() as u128;
+                let cost = (len * weight) as u128 * raw_len / values.len() as u128;
                 if cost < least {
                     (best, least) = (kept, cost);
                 }
