@@ -406,6 +406,7 @@ mod tests {
             }
         }
     }
+
     /// Of every type, under every bound, along one to four axes.
     #[test]
     fn small_is_no_longer_than_any_other_and_fast_is_planes_or_szx() {

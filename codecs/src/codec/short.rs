@@ -102,6 +102,7 @@ fn encoded_len(sample: &Chunk<'_>, kept: Kept) -> Result<usize> {
 }
 
 fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {
+    let is_small = chunk.params.request.codec == Codec::Small;
     let params = Params { request: Request::default(), ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {
@@ -112,6 +113,7 @@ fn encode_as(chunk: &Chunk<'_>, kept: Kept, out: &mut Vec<u8>) -> Result<bool> {
     }
     let (mut least, mut other) = (None, Vec::new());
     for (kept, weight) in ALL {
+        let weight = if is_small { 1 } else { weight };
         if encode_as(&chunk, kept, &mut other)? && least.is_none_or(|least| other.len() * weight < least) {
             least = Some(other.len() * weight);
             std::mem::swap(out, &mut other);

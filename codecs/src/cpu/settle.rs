@@ -61,8 +61,8 @@ impl Settled {
         Ok(Settled { params: Params { extents, ..params }, used, kept, swapped, frame: frame.filter(|_| is_same) })
     }
 
-    /// The shortest of the frames that all codecs make, each of the order of axes that suits it. Without a frame where
-    /// none is shorter than the raw bytes.
+    /// The shortest of the frames that all codecs make, each of the order of axes that suits it; the raw bytes where
+    /// no frame is shorter.
     fn smallest(job: &EncodeJob<'_>, threads: usize) -> Result<Settled> {
         let mut best = Settled::unsettled(job);
         let is_lossy = job.params.lossy(job.raw.len()) || job.params.lossy_half(job.raw.len());
@@ -85,6 +85,11 @@ impl Settled {
             if is_held && last < least {
                 (least, best.frame) = (last, Some(frame));
             }
+        }
+        if best.frame.is_none() {
+            let mut frame = Vec::new();
+            codec::store(job.params, job.raw, threads, &mut frame)?;
+            best.frame = Some(frame);
         }
         Ok(best)
     }
