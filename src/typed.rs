@@ -119,7 +119,7 @@ mod tests {
         exact(&noise);
         let smooth: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.01).sin()).collect();
         for codec in [Codec::Auto, Codec::Szx, Codec::Lorenzo] {
-            let frame = encode(&smooth, &[100, 100], Request { codec, bound: Bound::Absolute(1e-3) }).unwrap();
+            let frame = encode(&smooth, &[100, 100], Request::new(codec, Bound::Absolute(1e-3))).unwrap();
             assert!(frame.len() < smooth.len() * 2);
             let back = decode::<f64>(&frame).unwrap();
             assert!(smooth.iter().zip(&back).all(|(x, y)| (x - y).abs() <= 1e-3));

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the bound requested to the bound used on one chunk.
 
+use crate::keep::{Guard, Keep};
 use crate::mode::Bound;
+use crate::params::{Dtype, Request};
 use crate::scalar::{Bits, Scalar, mul_down, sub_down};
 use crate::simd::vectorize;
 
 /// What a lossy codec must keep, value by value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Used {
+pub struct Used {
+    /// How far each value may be from the original.
+    pub tolerance: Tolerance,
+    /// What else must hold.
+    pub guard: Option<Guard>,
+}
+
+/// How far a value may be from the original.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tolerance {
     /// abs(x − x̂) ≤ b; 0 means the same bits.
     Absolute(f64),
     /// abs(x − x̂) ≤ r · abs(x).
@@ -48,20 +59,33 @@ impl Bound {
     }
 }
 
-impl Used {
+impl Tolerance {
     /// The number that the frame states.
     pub fn value(self) -> f64 {
         match self {
-            Used::Absolute(v) | Used::PointwiseRelative(v) => v,
+            Tolerance::Absolute(v) | Tolerance::PointwiseRelative(v) => v,
         }
     }
 }
 
-impl From<Used> for Bound {
-    fn from(used: Used) -> Bound {
-        match used {
-            Used::Absolute(b) => Bound::Absolute(b),
-            Used::PointwiseRelative(r) => Bound::PointwiseRelative(r),
+impl Used {
+    /// The number that the frame states.
+    pub fn value(self) -> f64 {
+        self.tolerance.value()
+    }
+}
+
+impl From<Tolerance> for Used {
+    fn from(tolerance: Tolerance) -> Used {
+        Used { tolerance, guard: None }
+    }
+}
+
+impl From<Tolerance> for Bound {
+    fn from(tolerance: Tolerance) -> Bound {
+        match tolerance {
+            Tolerance::Absolute(b) => Bound::Absolute(b),
+            Tolerance::PointwiseRelative(r) => Bound::PointwiseRelative(r),
         }
     }
 }
@@ -105,15 +129,26 @@ fn extremes<S: Scalar>(values: &[S], fill: S::Bits) -> (S, S) {
     (lo.iter().fold(S::INFINITY, smaller), hi.iter().fold(-S::INFINITY, larger))
 }
 
-/// The bound used on values of this [`range`]: relative and PSNR bounds become absolute, always rounded down. Asks for
-/// the range only where it counts.
-pub fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Used {
+/// How far values of this [`range`] may be from the originals: relative and PSNR bounds become absolute, always rounded
+/// down. Asks for the range only where it counts.
+pub fn resolve(bound: Bound, range: impl FnOnce() -> Option<(f64, f64)>) -> Tolerance {
     let spread = |range: Option<(f64, f64)>| range.map_or(0.0, |(min, max)| sub_down(max, min));
     match bound.limit() {
-        Limit::Absolute(b) => Used::Absolute(b),
-        Limit::OfRange(part) => Used::Absolute(mul_down(part, spread(range()))),
-        Limit::OfValue(r) => Used::PointwiseRelative(r),
+        Limit::Absolute(b) => Tolerance::Absolute(b),
+        Limit::OfRange(part) => Tolerance::Absolute(mul_down(part, spread(range()))),
+        Limit::OfValue(r) => Tolerance::PointwiseRelative(r),
     }
+}
+
+/// Whether what a request asks of a chunk follows from the range of its values.
+pub fn follows_range(request: Request) -> bool {
+    request.bound.follows_range() || request.keep.has(Keep::RANGE)
+}
+
+/// What a codec must keep of a chunk with numbers of this type and this [`range`], which [`follows_range`] says whether
+/// it needs.
+pub fn used(request: Request, dtype: Dtype, range: Option<(f64, f64)>) -> Used {
+    Used { tolerance: resolve(request.bound, || range), guard: Guard::new(request.keep, range, dtype.least_positive()) }
 }
 
 impl Bound {
@@ -179,10 +214,10 @@ mod tests {
     #[test]
     fn bounds_become_absolute() {
         let of = |bound, range| resolve(bound, || range);
-        assert_eq!(resolve(Bound::Absolute(0.1), || unreachable!()), Used::Absolute(0.1));
-        assert_eq!(of(Bound::Relative(0.5), Some((0.0, 10.0))), Used::Absolute(5.0));
-        assert_eq!(resolve(Bound::PointwiseRelative(0.5), || unreachable!()), Used::PointwiseRelative(0.5));
-        assert_eq!(of(Bound::Relative(0.1), Some((7.0, 7.0))), Used::Absolute(0.0));
-        assert_eq!(of(Bound::Psnr(60.0), None), Used::Absolute(0.0));
+        assert_eq!(resolve(Bound::Absolute(0.1), || unreachable!()), Tolerance::Absolute(0.1));
+        assert_eq!(of(Bound::Relative(0.5), Some((0.0, 10.0))), Tolerance::Absolute(5.0));
+        assert_eq!(resolve(Bound::PointwiseRelative(0.5), || unreachable!()), Tolerance::PointwiseRelative(0.5));
+        assert_eq!(of(Bound::Relative(0.1), Some((7.0, 7.0))), Tolerance::Absolute(0.0));
+        assert_eq!(of(Bound::Psnr(60.0), None), Tolerance::Absolute(0.0));
     }
 }

@@ -30,6 +30,8 @@ pub mod frame;
 #[cfg(feature = "judge")]
 pub mod judge;
 #[doc(hidden)]
+pub mod keep;
+#[doc(hidden)]
 pub mod memory;
 #[doc(hidden)]
 pub mod mode;
@@ -52,5 +54,6 @@ pub mod words;
 pub use codec_id::CodecId;
 pub use cpu::{Cpu, DecodeJob, EncodeJob, Settled, restore_order};
 pub use error::{Error, Result};
+pub use keep::Keep;
 pub use mode::{Bound, Mode, ModeFacts, Values};
 pub use params::{Class, Codec, Dtype, Extents, Params, Request};

@@ -158,6 +158,11 @@ impl Mode {
         self.facts().name
     }
 
+    /// Whether promises may stand beside its bound.
+    pub fn takes_keep(self) -> bool {
+        !matches!(self, Mode::PointwiseRelative | Mode::Lossless)
+    }
+
     /// The refusal of a number that is no mode's.
     pub(crate) fn unknown(number: u32) -> String {
         let all: Vec<String> = Mode::ALL.iter().map(|m| format!("{} {m}", m.number())).collect();

@@ -3,6 +3,7 @@
 
 use crate::constants::MAX_RANK;
 use crate::error::{Error, Result};
+use crate::keep::Keep;
 
 pub use crate::mode::{Bound, Mode};
 
@@ -93,16 +94,23 @@ pub struct Request {
     pub codec: Codec,
     /// Which promise.
     pub bound: Bound,
+    /// What comes back beside it.
+    pub keep: Keep,
 }
 
 impl From<Bound> for Request {
     /// Leaves the codec to the writer.
     fn from(bound: Bound) -> Self {
-        Request { codec: Codec::Auto, bound }
+        Request::new(Codec::Auto, bound)
     }
 }
 
 impl Request {
+    /// A codec and a bound, nothing beside it.
+    pub const fn new(codec: Codec, bound: Bound) -> Self {
+        Request { codec, bound, keep: Keep::NONE }
+    }
+
     /// The same with the name of the codec that [`Codec::Fast`] stands for.
     #[doc(hidden)]
     pub fn without_fast(self) -> Self {
@@ -112,13 +120,23 @@ impl Request {
         }
     }
 
-    /// Checks that the bound has a value that it may have, and that codec and bound fit together.
+    /// Checks that the bound has a value that it may have, and that codec, bound and what is kept fit together.
     ///
     /// # Errors
     /// `Params`, with what is allowed instead.
     pub fn check(self) -> Result<Self> {
         Bound::new(self.bound.mode(), self.bound.value())?;
         let (codec, mode) = (self.codec, self.bound.mode());
+        if self.keep != Keep::NONE && !mode.takes_keep() {
+            let why = match mode {
+                Mode::Lossless => "lossless keeps every bit by itself",
+                _ => "under a point-wise relative bound signs and zeros stay by themselves",
+            };
+            return Err(Error::params(
+                "keep",
+                format!("{} beside {}; {why}: keep nothing, or give an abs, rel or psnr bound", self.keep, mode.name()),
+            ));
+        }
         if codec.takes(mode) {
             return Ok(self);
         }
@@ -223,6 +241,15 @@ impl Dtype {
     /// A type that takes a bound: f16, bfloat16, f32, f64, in either byte order.
     pub fn takes_bound(self) -> bool {
         self.is_ieee() || self.is_half()
+    }
+
+    /// The smallest positive number of a type that takes a bound.
+    pub(crate) fn least_positive(self) -> f64 {
+        let bias = (1 << self.exponent_bits.saturating_sub(1)) - 1;
+        match self.size {
+            8 => f64::from_bits(1),
+            _ => f64::exp2(f64::from(1 - bias - i32::from(self.mantissa_bits))),
+        }
     }
 
     /// Packed as in the words and in the frame: class 4 bits · size 8 · order 2 · sign 1 · 0 · exponent 8 · mantissa 8.
@@ -379,7 +406,7 @@ mod tests {
 
     #[test]
     fn what_a_codec_does_not_take_is_said() {
-        let said = |codec, bound| Request { codec, bound }.check().unwrap_err().to_string();
+        let said = |codec, bound| Request::new(codec, bound).check().unwrap_err().to_string();
         assert!(said(Codec::Szx, Bound::Lossless).contains("szx is lossy and needs a bound"));
         assert!(said(Codec::Ndzip, Bound::Absolute(1.0)).contains("ndzip is lossless and takes no abs bound"));
         assert!(said(Codec::Planes, Bound::PointwiseRelative(0.1)).contains("planes takes no pw_rel bound"));

@@ -2,6 +2,7 @@
 //! The text form of what a user chooses: one grammar for the command line, Python and string-configured filters.
 
 use crate::error::{Error, Result};
+use crate::keep::Keep;
 use crate::params::{Bound, Codec, Mode, Request};
 use std::fmt;
 use std::str::FromStr;
@@ -52,6 +53,9 @@ impl fmt::Display for Request {
         if self.codec != Codec::Auto {
             write!(f, ",codec={}", self.codec.name())?;
         }
+        if self.keep != Keep::NONE {
+            write!(f, ",keep={}", self.keep)?;
+        }
         Ok(())
     }
 }
@@ -64,6 +68,8 @@ impl fmt::Display for Request {
 ///       | "bound" "=" number         decimal; not with lossless
 ///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" | "planes" | "fast" | "small" )
 ///                                auto when absent
+///       | "keep" "=" kept { "+" kept }   beside abs, rel, psnr
+/// kept  = "sign" | "zero" | "range"
 /// ```
 impl FromStr for Request {
     type Err = Error;
@@ -71,7 +77,7 @@ impl FromStr for Request {
     fn from_str(text: &str) -> Result<Self> {
         let refuse =
             |why: String| Error::params("text", format!("{text:?}: {why}; such as mode=abs,bound=1e-3,codec=szx"));
-        let (mut mode, mut bound, mut codec) = (None, None, None);
+        let (mut mode, mut bound, mut codec, mut keep) = (None, None, None, None);
         for pair in text.split(',') {
             let (key, value) =
                 pair.split_once('=').ok_or_else(|| refuse(format!("{:?} is no key=value", pair.trim())))?;
@@ -83,7 +89,8 @@ impl FromStr for Request {
                     bound.replace(v).is_some()
                 }
                 "codec" => codec.replace(Codec::named(value)?).is_some(),
-                _ => return Err(refuse(format!("key {key:?}, allowed are mode, bound, codec"))),
+                "keep" => keep.replace(value.parse()?).is_some(),
+                _ => return Err(refuse(format!("key {key:?}, allowed are mode, bound, codec, keep"))),
             };
             if again {
                 return Err(refuse(format!("{key} is given twice")));
@@ -93,7 +100,8 @@ impl FromStr for Request {
         if mode == "lossless" && bound.is_some() {
             return Err(refuse("lossless takes no bound".into()));
         }
-        Request { codec: codec.unwrap_or_default(), bound: Bound::named(mode, bound)? }.check()
+        let (codec, bound) = (codec.unwrap_or_default(), Bound::named(mode, bound)?);
+        Request { codec, bound, keep: keep.unwrap_or_default() }.check()
     }
 }
 
@@ -105,12 +113,9 @@ mod tests {
     #[test]
     fn the_forms_mean_what_they_say() {
         let request = |text: &str| text.parse::<Request>().unwrap();
-        assert_eq!(request("mode=abs,bound=1e-3"), Request { codec: Codec::Auto, bound: Bound::Absolute(1e-3) });
-        assert_eq!(
-            request(" codec = szx , bound=0.5, mode=rel"),
-            Request { codec: Codec::Szx, bound: Bound::Relative(0.5) }
-        );
-        assert_eq!(request("mode=lossless,codec=ndzip"), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
+        assert_eq!(request("mode=abs,bound=1e-3"), Request::new(Codec::Auto, Bound::Absolute(1e-3)));
+        assert_eq!(request(" codec = szx , bound=0.5, mode=rel"), Request::new(Codec::Szx, Bound::Relative(0.5)));
+        assert_eq!(request("mode=lossless,codec=ndzip"), Request::new(Codec::Ndzip, Bound::Lossless));
         assert_eq!(request("mode=psnr,bound=60").to_string(), "mode=psnr,bound=6e1");
         assert_eq!(Request::default().to_string(), "mode=lossless");
     }
@@ -145,7 +150,7 @@ mod tests {
         fn every_request_survives_its_text(bits: u64, mode in 1..=4u8, szx: bool) {
             let value = f64::from_bits(bits >> 1);
             if let Ok(bound) = Bound::new(Mode::of(mode).unwrap(), value) {
-                let request = Request { codec: if szx { Codec::Szx } else { Codec::Auto }, bound };
+                let request = Request::new(if szx { Codec::Szx } else { Codec::Auto }, bound);
                 let text = request.to_string();
                 prop_assert_eq!(text.parse::<Request>().unwrap(), request);
                 let digits = text.split("bound=").nth(1).unwrap().split('e').next().unwrap();

@@ -2,7 +2,7 @@
 //! A request in plain words, and in the words of every tool that can write through the filter.
 
 use crate::params::{Codec, Request};
-use crate::words::{pack, three};
+use crate::words::{pack, several};
 
 /// The promise in words.
 pub fn sentence(request: Request) -> String {
@@ -20,7 +20,7 @@ pub fn sentence(request: Request) -> String {
 /// Every tool's line with the filter's number `id`, or why it has none. `v` is the variable, `in` and `out` the files.
 pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, String>)> {
     let number = pack(request);
-    let words = number.map_or(three(request).to_vec(), |n| vec![n]);
+    let words = number.map_or_else(|| several(request), |n| vec![n]);
     let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
     let (n, plain) = (words.len(), list(","));
     // Fortran and R have no unsigned numbers: the same bits.

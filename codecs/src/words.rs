@@ -7,7 +7,7 @@ mod stored;
 use crate::error::{Error, Result};
 use crate::params::Request;
 
-pub use short::{pack, three};
+pub use short::{pack, several};
 pub use stored::{STORED_MAX, Stored, is_stored, store, stored};
 
 /// What the user asked for, from a short form or a stored list.
@@ -18,13 +18,14 @@ pub fn request(words: &[u32]) -> Result<Request> {
     match words {
         [] => Ok(Request::default()),
         [packed] => short::unpack(*packed),
-        &[cm, low, high] => short::of_three([cm, low, high]),
+        &[cm, low, high] => short::of_several([cm, low, high], 0),
+        &[cm, low, high, keep] => short::of_several([cm, low, high], keep),
         _ if is_stored(words) => Ok(stored(words)?.params.request),
         _ => Err(Error::params(
             "cd_values",
             format!(
                 "{} words, the first {}; give none (lossless), one number [C]MDDEE such as 11003, three words \
-                 (CM and a double), or the whole stored list",
+                 (CM and a double), a fourth for what is kept (1 sign, 2 zero, 4 range), or the whole stored list",
                 words.len(),
                 words[0]
             ),
@@ -35,6 +36,7 @@ pub fn request(words: &[u32]) -> Result<Request> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Keep;
     use crate::params::{Bound, Codec};
 
     fn bound_of(word: u32) -> Bound {
@@ -52,16 +54,20 @@ mod tests {
         assert_eq!(bound_of(31002), Bound::PointwiseRelative(1e-2));
         assert_eq!(bound_of(40600), Bound::Psnr(60.0));
         assert_eq!(bound_of(90000), Bound::Lossless);
-        assert_eq!(request(&[390000]).unwrap(), Request { codec: Codec::Ndzip, bound: Bound::Lossless });
-        assert_eq!(request(&[111003]).unwrap(), Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) });
-        assert_eq!(request(&[590000]).unwrap(), Request { codec: Codec::Planes, bound: Bound::Lossless });
-        let planes = Request { codec: Codec::Planes, bound: Bound::Relative(1e-3) };
+        assert_eq!(request(&[390000]).unwrap(), Request::new(Codec::Ndzip, Bound::Lossless));
+        assert_eq!(request(&[111003]).unwrap(), Request::new(Codec::Szx, Bound::Absolute(1e-3)));
+        assert_eq!(request(&[590000]).unwrap(), Request::new(Codec::Planes, Bound::Lossless));
+        let planes = Request::new(Codec::Planes, Bound::Relative(1e-3));
         assert_eq!(request(&[521003]).unwrap(), planes);
-        assert_eq!((pack(planes), request(&three(planes)).unwrap()), (Some(521003), planes));
-        let szx = Request { codec: Codec::Szx, bound: Bound::Absolute(1.234e-3) };
-        assert_eq!(three(szx)[0], 11);
-        assert_eq!(request(&three(szx)).unwrap(), szx);
-        assert_eq!(request(&three(Request::default())).unwrap(), Request::default());
+        assert_eq!((pack(planes), request(&several(planes)).unwrap()), (Some(521003), planes));
+        let szx = Request::new(Codec::Szx, Bound::Absolute(1.234e-3));
+        assert_eq!(several(szx)[0], 11);
+        assert_eq!(request(&several(szx)).unwrap(), szx);
+        assert_eq!(request(&several(Request::default())).unwrap(), Request::default());
+        let kept = Request { keep: Keep::SIGN.and(Keep::RANGE), ..szx };
+        assert_eq!((pack(kept), several(kept).len(), several(kept)[3]), (None, 4, 5));
+        assert_eq!(request(&several(kept)).unwrap(), kept);
+        assert_eq!(request(&[&several(szx)[..], &[0]].concat()).unwrap(), szx);
     }
 
     #[test]
@@ -100,6 +106,11 @@ mod tests {
             let [low, high] = short::halves(value.to_bits());
             assert!(request(&[1, low, high]).is_err(), "{value}");
         }
+        // Bits of nothing, and beside bounds that take none.
+        let [low, high] = short::halves(0.5f64.to_bits());
+        for words in [[1, low, high, 8], [3, low, high, 1], [9, 0, 0, 1], [31, low, high, 0]] {
+            assert!(request(&words).is_err(), "{words:?}");
+        }
     }
 
     #[test]
@@ -114,8 +125,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pack(Request { codec: Codec::Szx, bound: Bound::Absolute(1e-3) }), Some(111003));
-        assert_eq!(pack(Request { codec: Codec::Auto, bound: Bound::Psnr(60.0) }), Some(40600));
-        assert_eq!(pack(Request { codec: Codec::Auto, bound: Bound::Absolute(1.23e-3) }), None);
+        assert_eq!(pack(Request::new(Codec::Szx, Bound::Absolute(1e-3))), Some(111003));
+        assert_eq!(pack(Request::new(Codec::Auto, Bound::Psnr(60.0))), Some(40600));
+        assert_eq!(pack(Request::new(Codec::Auto, Bound::Absolute(1.23e-3))), None);
     }
 }

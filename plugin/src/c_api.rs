@@ -150,7 +150,7 @@ pub(crate) fn short(request: Request) -> Vec<u32> {
     match words::pack(request) {
         _ if request == Request::default() => Vec::new(),
         Some(number) => vec![number],
-        None => words::three(request).to_vec(),
+        None => words::several(request),
     }
 }
 

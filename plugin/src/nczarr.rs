@@ -124,7 +124,7 @@ fn from_json(text: &str) -> Result<Vec<u32>> {
     };
     let codec = Codec::named(&name("codec", "auto")?)?;
     let bound = Bound::named(&name("mode", "lossless")?, bound)?;
-    Ok(c_api::short(Request { codec, bound }.check()?))
+    Ok(c_api::short(Request::new(codec, bound).check()?))
 }
 
 fn to_json(request: Request) -> String {
@@ -297,13 +297,13 @@ mod tests {
     #[test]
     fn words_survive_the_configuration() {
         for words in
-            [&[][..], &[11003], &[111003], &[390000], &[40600], &words::three(words::request(&[131002]).unwrap())]
+            [&[][..], &[11003], &[111003], &[390000], &[40600], &words::several(words::request(&[131002]).unwrap())]
         {
             let request = words::request(words).unwrap();
             let text = to_json(request);
             assert_eq!(words::request(&from_json(&text).unwrap_or_default()).unwrap(), request, "{text}");
         }
-        let odd = Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) };
+        let odd = Request::new(Codec::Szx, Bound::Absolute(0.1 + 0.2));
         assert_eq!(words::request(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
         // Not the neighbour of the number that the text names.
         let bound = "0.0000000000007677230164176710314";

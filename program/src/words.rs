@@ -64,7 +64,7 @@ fn request(a: &Args) -> Outcome<Request> {
             )));
         }
     };
-    Ok(Request { codec: codec.unwrap_or_default(), bound }.check()?)
+    Ok(Request::new(codec.unwrap_or_default(), bound).check()?)
 }
 
 fn number(text: &str) -> Outcome<f64> {
@@ -73,7 +73,7 @@ fn number(text: &str) -> Outcome<f64> {
 
 /// The words of a request: one where one will do.
 fn shortest(request: Request) -> Vec<u32> {
-    words::pack(request).map_or_else(|| words::three(request).to_vec(), |word| vec![word])
+    words::pack(request).map_or_else(|| words::several(request), |word| vec![word])
 }
 
 /// What words mean, as JSON: as the plugin says it to every caller.

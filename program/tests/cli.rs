@@ -75,7 +75,9 @@ fn one_number_says_a_bound_in_every_tool() {
 #[test]
 fn a_bound_of_many_digits_takes_three_words_where_the_tool_can() {
     let text = good("words abs 1.234e-3 --codec szx");
-    let [cm, low, high] = words::three("mode=abs,bound=1.234e-3,codec=szx".parse().unwrap());
+    let &[cm, low, high] = &words::several("mode=abs,bound=1.234e-3,codec=szx".parse().unwrap())[..] else {
+        panic!("three words")
+    };
     assert!(text.contains(&format!("UD=443,1,3,{cm},{low},{high} ")), "{text}");
     assert!(text.contains("nccopy -4 -F 'v,443,11,1.234e-3d'"), "{text}");
     assert!(text.contains("\nncks      - hands over the last parameter alone"), "{text}");

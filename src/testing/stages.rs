@@ -5,7 +5,7 @@
 //! codecs use, not a copy of it.
 
 use crate::cuda::{self, Buffer, Failure};
-use codecs::bound::{self, Used};
+use codecs::bound::{self, Tolerance};
 use codecs::codec::lorenzo;
 use codecs::codec::ndzip::cube::{self, Cube, Word};
 use codecs::codec::ndzip::format::Grid;
@@ -99,7 +99,7 @@ pub fn szx_encode(raw: &[u8], wide: bool, bound: f64, pointwise: bool, fill: Opt
 
 /// szx: the values of one tile's payload. `None`: it is malformed.
 pub fn szx_decode(payload: &[u8], wide: bool, bound: f64, pointwise: bool, values: usize) -> Option<Vec<u8>> {
-    fn back<S: Scalar>(payload: &[u8], used: Used, values: usize) -> Option<Vec<u8>> {
+    fn back<S: Scalar>(payload: &[u8], used: Tolerance, values: usize) -> Option<Vec<u8>> {
         let mut out = vec![S::ZERO; values];
         steps::values(payload, used, &mut out).ok()?;
         Some(bytemuck::cast_slice(&out).to_vec())
@@ -181,11 +181,11 @@ pub fn ndzip_places(extents: &[u32]) -> Option<Places> {
 /// lorenzo: quanta of values, 0 for those that must be stored exactly; which these are not; and whether the quanta give
 /// the others back bit for bit.
 pub fn quantize(raw: &[u8], wide: bool, bound: f64, log: bool, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
-    fn quanta<S: Scalar>(raw: &[u8], used: Used, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
+    fn quanta<S: Scalar>(raw: &[u8], used: Tolerance, fill: Option<u64>) -> (Vec<i32>, Vec<u8>, bool) {
         let x = numbers::<S>(raw);
         let (mut q, mut regular) = (vec![0; x.len()], vec![0; x.len()]);
         let quantizer = lorenzo::quantizer::<S>(used);
-        let found = quantizer.quantize(&x, fill.map(S::Bits::from_u64), &mut q, &mut regular);
+        let found = quantizer.quantize(&x, fill.map(S::Bits::from_u64), None, &mut q, &mut regular);
         q.iter_mut().zip(&regular).filter(|(_, o)| **o == 0).for_each(|(q, _)| *q = 0);
         (q, regular, found.exact)
     }
@@ -244,8 +244,8 @@ pub fn cut(extents: &[u32]) -> Option<Tiles> {
     Some(Tiles { extents, tile, all: (0..grid.tiles()).map(one).collect() })
 }
 
-fn used(bound: f64, pointwise: bool) -> Used {
-    if pointwise { Used::PointwiseRelative(bound) } else { Used::Absolute(bound) }
+fn used(bound: f64, pointwise: bool) -> Tolerance {
+    if pointwise { Tolerance::PointwiseRelative(bound) } else { Tolerance::Absolute(bound) }
 }
 
 fn numbers<T: bytemuck::Pod>(raw: &[u8]) -> Vec<T> {

@@ -55,7 +55,7 @@ pub fn rewritten(
     fill: Option<u64>,
     raw: &[u8],
 ) -> Result<(Vec<u8>, Vec<u8>), String> {
-    let mut params = Params::new(Request { codec: Codec::Lorenzo, bound: Bound::Absolute(bound) }, d, dims).unwrap();
+    let mut params = Params::new(Request::new(Codec::Lorenzo, Bound::Absolute(bound)), d, dims).unwrap();
     params.fill = fill;
     let engine = Engine::with_threads(1);
     let frame = engine.encode(&params, raw);

@@ -66,7 +66,7 @@ extern "C" fn kernel(name: *const c_char, ctas: u32, _threads: u32, args: *mut c
                 };
                 let dims: Vec<u64> = c.head[14..14 + rank].iter().map(|&d| d.into()).collect();
                 let dtype = if size == 8 { Dtype::F64 } else { Dtype::F32 };
-                let params = Params::new(Request { codec, bound }, dtype, &dims).expect("parameters");
+                let params = Params::new(Request::new(codec, bound), dtype, &dims).expect("parameters");
                 let frame = cpu.encode(&params, raw);
                 std::slice::from_raw_parts_mut(c.frame as *mut u8, frame.len()).copy_from_slice(&frame);
                 *(args.lengths as *mut u64).add(k) = frame.len() as u64;
@@ -112,9 +112,9 @@ fn compare(engine: &Engine, sizes: &[usize], damage: &[bool]) -> bool {
     let raws: Vec<Vec<u8>> = sizes.iter().enumerate().map(raw).collect();
     let request = |(k, &n): (usize, &usize)| {
         let request = [
-            Request { codec: Codec::Szx, bound: Bound::Absolute(0.01) },
-            Request { codec: Codec::Ndzip, bound: Bound::Lossless },
-            Request { codec: Codec::Lorenzo, bound: Bound::Relative(1e-3) },
+            Request::new(Codec::Szx, Bound::Absolute(0.01)),
+            Request::new(Codec::Ndzip, Bound::Lossless),
+            Request::new(Codec::Lorenzo, Bound::Relative(1e-3)),
         ][k % 3];
         Params::new(request, [Dtype::F32, Dtype::F64][k % 2], &[n as u64]).unwrap()
     };
@@ -354,7 +354,7 @@ fn small_batches_start_nothing() {
 #[test]
 fn constant_chunks_start_nothing() {
     with_fake("constant_chunks_start_nothing", &[], |fake| {
-        let params = |dtype| Params::new(Request { codec: Codec::Szx, bound: Bound::Absolute(0.1) }, dtype, &[1 << 20]);
+        let params = |dtype| Params::new(Request::new(Codec::Szx, Bound::Absolute(0.1)), dtype, &[1 << 20]);
         let (f32s, f64s) = (params(Dtype::F32).unwrap(), params(Dtype::F64).unwrap());
         let (mut small, large) = (1.5f32.to_le_bytes().repeat(1 << 20), f64::NAN.to_le_bytes().repeat(1 << 20));
         let done = |small: &[u8]| {
@@ -400,9 +400,8 @@ fn every_codec_has_limits_of_its_own() {
         let done = |requests: &[(Codec, Bound, usize)]| {
             let value = |i: usize| ((i as f32 * 0.01).sin() * 100.0).to_le_bytes();
             let raws: Vec<Vec<u8>> = requests.iter().map(|a| (0..a.2 / 4).flat_map(value).collect()).collect();
-            let params = |a: &(Codec, Bound, usize)| {
-                Params::new(Request { codec: a.0, bound: a.1 }, Dtype::F32, &[a.2 as u64 / 4]).unwrap()
-            };
+            let params =
+                |a: &(Codec, Bound, usize)| Params::new(Request::new(a.0, a.1), Dtype::F32, &[a.2 as u64 / 4]).unwrap();
             let params: Vec<Params> = requests.iter().map(params).collect();
             let jobs: Vec<EncodeJob<'_>> =
                 params.iter().zip(&raws).map(|(params, raw)| EncodeJob { params, raw }).collect();

@@ -6,7 +6,7 @@
 use crate::common::generate::{self, Random};
 use crate::common::{fuzz, rewritten};
 use h5z_gpu::frame::Frame;
-use h5z_gpu::{Bound, Codec, Dtype, Engine, Mode, Params, Request};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Keep, Mode, Params, Request};
 use num_bigint::{BigInt, BigUint, Sign};
 use proptest::prelude::*;
 
@@ -124,8 +124,21 @@ fn judge(request: Request, fill: Option<u64>, d: Dtype, raw: &[u8], out: &[u8], 
         return Err(format!("the frame states the bound {used:e}, more than was asked"));
     }
     let mut squares = BigUint::ZERO;
+    // The default fill value stretches no range.
+    let padding = fill.is_none().then_some(0);
+    let ranged = || finite.iter().filter(|&&k| Some(bits(raw, d, k)) != padding).map(|&k| x(k));
+    let (low, high) = (ranged().fold(f64::INFINITY, f64::min), ranged().fold(f64::NEG_INFINITY, f64::max));
     for &k in &finite {
         let y = value(bits(out, d, k), d);
+        let is_same = bits(raw, d, k) == bits(out, d, k);
+        let broken = [
+            (Keep::SIGN, (x(k) > 0.0, x(k) < 0.0) != (y > 0.0, y < 0.0)),
+            (Keep::ZERO, x(k) == 0.0 && !is_same),
+            (Keep::RANGE, !is_same && (y < low || y > high || x(k) == low || x(k) == high || x(k) == 0.0)),
+        ];
+        if let Some((keep, _)) = broken.iter().find(|(keep, is_broken)| request.keep.has(*keep) && *is_broken) {
+            return Err(format!("value {k}: {:e} came back as {y:e}, against {keep} of {low:e} to {high:e}", x(k)));
+        }
         let why =
             || format!("value {k}: {:e} ({:#x}) came back as {y:e} ({:#x})", x(k), bits(raw, d, k), bits(out, d, k));
         if !y.is_finite() {
@@ -163,6 +176,11 @@ fn holds(request: Request, d: Dtype, dims: &[u64], fill: Option<u64>, raw: &[u8]
     let out = engine.decode(&frame, raw.len() as u64).map_err(|e| e.to_string())?;
     judge(request, fill, d, raw, &out, header.used)?;
     Ok(header.codec.number())
+}
+
+/// Half of the time nothing, else one of all sets, where the bound's mode takes it.
+fn kept(bound: Bound, k: usize) -> Keep {
+    if bound.mode().takes_keep() && k % 2 == 1 { Keep::new(1 + (k / 2 % 7) as u32).unwrap() } else { Keep::NONE }
 }
 
 const SIZES: [usize; 14] = [1, 2, 3, 31, 127, 128, 129, 255, 1000, 4095, 4096, 4097, 8192 + 5, 3 * 4096];
@@ -222,11 +240,11 @@ fn every_mode_type_and_input_holds_its_promise() {
                         let plane = [side as u64, (n / side) as u64];
                         let dims = if n % side == 0 { &plane[..] } else { &line };
                         let raw = generate::input(name, s as u64, d, dims, fill, n * size(d));
-                        match holds(Request { codec, bound }, d, dims, fill, &raw) {
+                        let keep = kept(bound, k + s + 3 * g);
+                        match holds(Request { codec, bound, keep }, d, dims, fill, &raw) {
                             Ok(codec) => codecs[usize::from(codec)] += 1,
-                            Err(e) => {
-                                wrong.push(format!("{codec:?} {bound:?} {d:?} {name} {dims:?} fill {fill:?}: {e}"))
-                            }
+                            Err(e) => wrong
+                                .push(format!("{codec:?} {bound:?} {keep} {d:?} {name} {dims:?} fill {fill:?}: {e}")),
                         }
                     }
                 }
@@ -250,8 +268,9 @@ fn whatever_codec_the_writer_chooses_holds_its_promise() {
                 let fill = Some(fill_of(d));
                 let raw = generate::input(name, (t + b) as u64, d, dims, fill, n);
                 for codec in [Codec::Auto, Codec::Fast, Codec::Small] {
-                    let codec = holds(Request { codec, bound }, d, dims, fill, &raw)
-                        .unwrap_or_else(|e| panic!("{codec:?} {name} {d:?} {dims:?} {bound:?}: {e}"));
+                    let keep = kept(bound, t + g + b);
+                    let codec = holds(Request { codec, bound, keep }, d, dims, fill, &raw)
+                        .unwrap_or_else(|e| panic!("{codec:?} {keep} {name} {d:?} {dims:?} {bound:?}: {e}"));
                     codecs[usize::from(codec)] += 1;
                 }
             }
@@ -273,7 +292,7 @@ fn a_bound_of_the_values_own_size_is_held_at_every_exponent() {
             for bound in absolute.chain([Bound::PointwiseRelative(1e-3)]) {
                 for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes].into_iter().filter(|c| c.takes(bound.mode())) {
                     let dims = if codec == Codec::Szx { &[n][..] } else { &[10, n / 10] };
-                    holds(Request { codec, bound }, d, dims, None, &raw)
+                    holds(Request::new(codec, bound), d, dims, None, &raw)
                         .unwrap_or_else(|e| panic!("{codec:?} {d:?} 2^{k} {bound:?}: {e}"));
                 }
             }
@@ -307,7 +326,7 @@ fn values_next_to_half_steps_hold_the_bound() {
             raw.extend(b);
         }
         for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes] {
-            let request = Request { codec, bound: Bound::Absolute(bound) };
+            let request = Request::new(codec, Bound::Absolute(bound));
             let room =
                 holds(request, d, &[30, 40], None, &raw).unwrap_or_else(|e| panic!("{codec:?} {d:?} {bound:e}: {e}"));
             lossy += u32::from(room > 0);
@@ -348,7 +367,7 @@ fn zero_stays_zero_under_a_point_wise_bound() {
 #[test]
 fn the_judge_refuses_what_misses_by_one_bit() {
     let d = Dtype::F64;
-    let request = |bound| Request { codec: Codec::Auto, bound };
+    let request = |bound| Request::new(Codec::Auto, bound);
     let case = |x: f64, y: f64, bound, used| judge(request(bound), None, d, &x.to_le_bytes(), &y.to_le_bytes(), used);
     assert!(case(1.0, 0.5, Bound::Absolute(0.5), 0.5).is_ok());
     assert!(case(1.0, 0.5f64.next_down(), Bound::Absolute(0.5), 0.5).is_err());
@@ -356,6 +375,15 @@ fn the_judge_refuses_what_misses_by_one_bit() {
     assert!(case(8.0, 6.0, Bound::PointwiseRelative(0.25), 0.25).is_ok());
     assert!(case(8.0, 6f64.next_down(), Bound::PointwiseRelative(0.25), 0.25).is_err());
     assert!(case(0.0, -0.0, Bound::Lossless, 0.0).is_err());
+    let keeps = |keep, values: [f64; 3], back: [f64; 3]| {
+        let (raw, out) = (values.map(f64::to_le_bytes).concat(), back.map(f64::to_le_bytes).concat());
+        judge(Request { keep, ..request(Bound::Absolute(1.0)) }, None, d, &raw, &out, 1.0).is_ok()
+    };
+    let (x, tiny) = ([-1.0, 0.5, 2.0], f64::from_bits(1));
+    assert!(keeps(Keep::SIGN, x, [-tiny, tiny, 3.0]) && !keeps(Keep::SIGN, x, [-0.0, 0.5, 2.0]));
+    assert!(keeps(Keep::RANGE, x, [-1.0, 1.5, 2.0]) && !keeps(Keep::RANGE, x, [-1.0, 0.5, 2f64.next_down()]));
+    assert!(!keeps(Keep::RANGE, [-1.0, 1.5, 2.0], [-1.0, 2f64.next_up(), 2.0]));
+    assert!(keeps(Keep::ZERO, x, [0.0, 0.0, 2.0]) && !keeps(Keep::ZERO, [-1.0, -0.0, 2.0], [-1.0, 0.0, 2.0]));
     assert!(case(f64::NAN, -f64::NAN, Bound::Absolute(1.0), 1.0).is_err());
     assert!(decibels_hold(&100u32.into(), &1u32.into(), 200) && !decibels_hold(&99u32.into(), &1u32.into(), 200));
     assert!(decibels_hold(&32u32.into(), &10u32.into(), 50) && !decibels_hold(&31u32.into(), &10u32.into(), 50));
@@ -379,6 +407,7 @@ proptest! {
         digits in 1.0..10.0f64,
         power in prop_oneof![4 => Just(0i32), 1 => -130..100i32],
         with_fill: bool,
+        keep in 0..14usize,
         codec in prop::sample::select(vec![
             Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::Fast, Codec::Small,
         ]),
@@ -402,8 +431,9 @@ proptest! {
             _ => Bound::Absolute(value),
         };
         let codec = if codec.takes(bound.mode()) { codec } else { Codec::Auto };
-        let outcome = holds(Request { codec, bound }, d, &dims, fill, &raw);
-        prop_assert!(outcome.is_ok(), "{codec:?} {bound:?} {d:?} {dims:?}: {}", outcome.unwrap_err());
+        let keep = kept(bound, keep);
+        let outcome = holds(Request { codec, bound, keep }, d, &dims, fill, &raw);
+        prop_assert!(outcome.is_ok(), "{codec:?} {bound:?} {keep} {d:?} {dims:?}: {}", outcome.unwrap_err());
         // Whether the type tells neighbouring multiples of interpolation's unit, FORMAT.md of lorenzo, §8.
         let told = |b: f64| {
             let sizes = (0..n).map(|k| self::value(bits(&raw, d, k), d).abs()).filter(|x| x.is_finite());

@@ -254,7 +254,7 @@ fn no_value_of_planes_moves_while_others_are_written() {
         let bound = 10f64.powi(-(if d.size == 4 { 5 + random.below(3) } else { 15 + random.below(10) } as i32));
         let codec = Codec::Planes;
         let of = |dims: &[u64]| {
-            let mut params = Params::new(Request { codec, bound: Bound::Absolute(bound) }, d, dims).unwrap();
+            let mut params = Params::new(Request::new(codec, Bound::Absolute(bound)), d, dims).unwrap();
             params.fill = (k % 3 == 0).then(|| if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
             params
         };
@@ -299,7 +299,7 @@ fn no_half_of_planes_moves_while_others_are_written() {
         let n = [5, 300, 4096, 9666][random.below(4)];
         // From far below the spacing of the neighbours, where nothing shrinks, to above it.
         let bound = [1.0 / 1024.0, 1.0][k % 2] * f64::exp2(-16.0 + 24.0 * random.unit());
-        let request = Request { codec: Codec::Planes, bound: Bound::Absolute(bound) };
+        let request = Request::new(Codec::Planes, Bound::Absolute(bound));
         let of = |n: usize| {
             let fill = (k % 3 == 0).then_some(0x4410);
             Params { fill, ..Params::new(request, d, &[n as u64]).unwrap() }

@@ -75,7 +75,7 @@ fn range_of(f: &Field) -> f64 {
 }
 
 fn params(field: &Field, dims: &[u64], codec: Codec, bound: Bound) -> Params {
-    Params::new(Request { codec, bound }, field.dtype, dims).expect("a sensible request")
+    Params::new(Request::new(codec, bound), field.dtype, dims).expect("a sensible request")
 }
 
 struct Speed {

@@ -54,11 +54,10 @@ const SHORT: u128 = 512;
 
 /// What each candidate is asked where this is asked of the writer.
 pub fn requests(asked: Request) -> [Request; 3] {
-    let bound = asked.bound;
-    let fast = if bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
-    let mut all = [Request { codec: Codec::Lorenzo, bound }; 3];
-    all[LOSSLESS] = Request { codec: Codec::Planes, bound: Bound::Lossless };
-    all[FAST] = Request { codec: fast, bound };
+    let fast = if asked.bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
+    let mut all = [Request { codec: Codec::Lorenzo, ..asked }; 3];
+    all[LOSSLESS] = Request::new(Codec::Planes, Bound::Lossless);
+    all[FAST] = Request { codec: fast, ..asked };
     all
 }
 
@@ -66,7 +65,7 @@ pub fn requests(asked: Request) -> [Request; 3] {
 pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
     let lossy = [Codec::Lorenzo, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
     let lossy = lossy.into_iter().filter(|request| is_lossy && request.check().is_ok());
-    lossy.chain([Codec::Auto, Codec::Small].map(|codec| Request { codec, bound: Bound::Lossless })).collect()
+    lossy.chain([Codec::Auto, Codec::Small].map(|codec| Request::new(codec, Bound::Lossless))).collect()
 }
 
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
@@ -166,7 +165,7 @@ mod tests {
         [Bound::Absolute(1e-3), Bound::Relative(1e-3), Bound::Psnr(60.0), Bound::PointwiseRelative(1e-3)];
 
     fn params(dims: &[u64], dtype: Dtype, bound: Bound) -> Params {
-        Params::new(Request { codec: Codec::Auto, bound }, dtype, dims).unwrap()
+        Params::new(Request::new(Codec::Auto, bound), dtype, dims).unwrap()
     }
 
     fn chunk<'a>(params: &'a Params, raw: &'a [u8], threads: usize) -> Chunk<'a> {
@@ -186,7 +185,7 @@ mod tests {
             settled.map(|settled| (settled.params.request, settled.used, settled.kept, settled.frame));
         assert_eq!(request, other);
         let request = request.0;
-        let lossless = Request { codec: Codec::Planes, bound: Bound::Lossless };
+        let lossless = Request::new(Codec::Planes, Bound::Lossless);
         assert!(request.check().is_ok() && (request.bound == bound || [lossless, BY_CHOICE].contains(&request)));
         (request.codec, request.bound.mode())
     }
@@ -261,7 +260,7 @@ mod tests {
                 let raw = bytes(dims.iter().product::<u64>() as usize, f);
                 for bound in [1e-2, 1e-5].map(Bound::Absolute).into_iter().chain(BOUNDS) {
                     let auto = params(dims, Dtype::F32, bound);
-                    let asked = |codec, bound| Params { request: Request { codec, bound }, ..auto };
+                    let asked = |codec, bound| Params { request: Request::new(codec, bound), ..auto };
                     let lossy = of_lossy.map(|codec| asked(codec, bound));
                     let lossy = lossy.into_iter().filter(|p| p.request.check().is_ok());
                     let lossless = [Codec::Planes, Codec::Ndzip].map(|codec| asked(codec, Bound::Lossless));
@@ -424,7 +423,7 @@ mod tests {
                 };
                 let raw: Vec<u8> = (0..dims.iter().product::<u64>() as usize).flat_map(number).collect();
                 let of = |codec| {
-                    let request = Request { codec, bound };
+                    let request = Request::new(codec, bound);
                     cpu.encode(&Params { request, ..params(dims, dtype, bound) }, &raw)
                 };
                 let small = of(Codec::Small).len();

@@ -47,16 +47,15 @@ impl<'a> Chunk<'a> {
             return Ok(used);
         }
         let Chunk { params, raw, threads, .. } = *self;
-        let range = || {
+        let range = || -> Result<_> {
             let part = |i: usize| &raw[i * THREAD_BYTES..raw.len().min((i + 1) * THREAD_BYTES)];
             let ranges = parallel::try_map(raw.len().div_ceil(THREAD_BYTES), threads, |i| -> Result<_> {
                 Ok(bound::range(&values::<S>(part(i), params.dtype)?, params.fill))
             })?;
             Ok(ranges.into_iter().flatten().reduce(|(low, high), (a, z)| (low.min(a), high.max(z))))
         };
-        let mut failed = Ok(());
-        let used = bound::resolve(params.request.bound, || range().map_err(|e| failed = Err(e)).ok().flatten());
-        failed.map(|()| used)
+        let range = if bound::follows_range(params.request) { range()? } else { None };
+        Ok(bound::used(params.request, params.dtype, range))
     }
 
     /// The header of a frame of a lossy codec (`used`: the bound used), or of a lossless one (`None`).

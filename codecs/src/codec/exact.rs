@@ -465,7 +465,7 @@ fn encode_shortest(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 
 /// Encodes a chunk so, whatever its request. False: it is better stored.
 pub(super) fn encode_as(chunk: &Chunk<'_>, kept: &Kept, out: &mut Vec<u8>) -> Result<bool> {
-    let params = Params { request: Request { codec: Codec::Planes, bound: Bound::Lossless }, ..*chunk.params };
+    let params = Params { request: Request::new(Codec::Planes, Bound::Lossless), ..*chunk.params };
     let chunk = Chunk { params: &params, ..*chunk };
     match kept {
         Kept::Planes | Kept::Shortest => planes::ENCODE(&chunk, out),

@@ -18,10 +18,11 @@
 use super::chunk::{self, Chunk, Settled};
 use super::descriptor::Codec;
 use super::{bytes, planes};
-use crate::bound::{self, Used};
+use crate::bound::{self, Tolerance, Used};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{self, Frame, Header};
+use crate::keep::Keep;
 use crate::params::{self, Bound, Dtype, Mode, Params, Request};
 use crate::scalar::mul_down;
 use crate::{memory, parallel};
@@ -54,44 +55,60 @@ pub(super) fn encode(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<
 /// Encodes the numbers without loss: as they are, or as `planes` would give them back where they are never to move.
 fn encode_exact(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params { request: Request::default(), ..*chunk.params };
-    let Some(bound) = planes::steady_bound(chunk.params, chunk.raw.len()) else {
+    if !planes::is_steady(chunk.params, chunk.raw.len()) {
         return bytes::ENCODE(&Chunk { params: &params, ..*chunk }, out);
-    };
+    }
     let mut settled = memory::zeros(chunk.raw.len())?;
     settled.copy_from_slice(chunk.raw);
-    settle_values(chunk.params, bound, &mut settled);
+    settle_values(chunk.params, &mut settled);
     bytes::ENCODE(&Chunk { params: &params, raw: &settled, ..*chunk }, out)
 }
 
 /// Turns each number into what `planes` gives back of it within an absolute bound, in place.
-pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
-    let Some(settled) = planes::settler::<f32>(mul_down(0.5, bound), near_fill(params)) else { return };
+pub(super) fn settle_values(params: &Params, values: &mut [u8]) {
+    let range = if bound::follows_range(params.request) { range(params, values) } else { None };
+    let used = halved(bound::used(params.request, params.dtype, range));
+    let Some(settled) = used.and_then(|used| planes::settler::<f32>(used, near_fill(params))) else { return };
     match params.dtype.is_bfloat16() {
         true => chunk::replace(values, params.dtype, |x| narrow_bfloat16(settled(widen_bfloat16(x)))),
         false => chunk::replace(values, params.dtype, |x| narrow_binary16(settled(widen_binary16(x)))),
     }
 }
 
+/// [`bound::range`] of 16-bit numbers.
+fn range(params: &Params, values: &[u8]) -> Option<(f64, f64)> {
+    let widen = if params.dtype.is_bfloat16() { widen_bfloat16 } else { widen_binary16 };
+    let (is_foreign, fill) = (chunk::foreign(params.dtype), wide_params(params).fill);
+    let mut wide = [0.0f32; 256];
+    let ranges = values.chunks(2 * wide.len()).filter_map(|part| {
+        let bits = part.as_chunks().0.iter().map(|bytes| u16::from_ne_bytes(*bytes));
+        let bits = bits.map(|bits| if is_foreign { bits.swap_bytes() } else { bits });
+        wide.iter_mut().zip(bits).for_each(|(wide, bits)| *wide = widen(bits));
+        bound::range(&wide[..part.len() / 2], fill)
+    });
+    ranges.reduce(|(low, high), (a, z)| (low.min(a), high.max(z)))
+}
+
 /// What a GPU is asked, which gets such a chunk as f32: half the bound, where that does not follow from the range.
 /// `None`: the CPU's, as bytes of the other order are, and bounds without a half.
 pub fn for_kernels(params: &Params, raw_len: usize) -> Option<Params> {
-    if !params.lossy_half(raw_len) || chunk::foreign(params.dtype) {
+    if !params.lossy_half(raw_len) || chunk::foreign(params.dtype) || params.request.keep != Keep::NONE {
         return None;
     }
     let (mut wide, bound) = (wide_params(params), params.request.bound);
     if !bound.follows_range() {
-        wide.request.bound = halved(bound::resolve(bound, || None))?.into();
+        wide.request.bound = halved(bound::resolve(bound, || None).into())?.tolerance.into();
     }
     Some(wide)
 }
 
 /// The bound that the codec of f32 keeps. `None` where there is no half of it.
 pub fn halved(used: Used) -> Option<Used> {
-    let half = match used {
-        Used::Absolute(b) => Used::Absolute(mul_down(0.5, b)),
-        Used::PointwiseRelative(r) => Used::PointwiseRelative(mul_down(0.5, r)),
+    let tolerance = match used.tolerance {
+        Tolerance::Absolute(b) => Tolerance::Absolute(mul_down(0.5, b)),
+        Tolerance::PointwiseRelative(r) => Tolerance::PointwiseRelative(mul_down(0.5, r)),
     };
-    (half.value() > 0.0).then_some(half)
+    (tolerance.value() > 0.0).then_some(Used { tolerance, ..used })
 }
 
 /// Whether frames of a chunk of f32 stand for the 16-bit numbers as the kernels write them: `planes` has to let none
@@ -151,12 +168,17 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
         widened(raw, asked.dtype, threads, widen_binary16)?
     };
     let mut params = wide_params(asked);
-    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
-    let Some(used) = halved(wide.used::<f32>()?) else { return Ok(false) };
-    params.request.bound = used.into();
-    let wide = Chunk { params: &params, raw: bytemuck::cast_slice(&values), threads, used: None, kept: None };
-    let Settled { params, used, .. } = (by.settle)(&wide)?;
-    let chunk = Chunk { params: &params, used, ..wide };
+    let raw_wide = bytemuck::cast_slice(&values);
+    let mut used = Chunk { params: &params, raw: raw_wide, threads, used: None, kept: None }.used::<f32>()?;
+    // What stands for a positive number of 16 bits becomes such a number too.
+    if let Some(guard) = &mut used.guard {
+        guard.least = asked.dtype.least_positive();
+    }
+    let Some(used) = halved(used) else { return Ok(false) };
+    params.request.bound = used.tolerance.into();
+    let wide = Chunk { params: &params, raw: raw_wide, threads, used: Some(used), kept: None };
+    let Settled { params, .. } = (by.settle)(&wide)?;
+    let chunk = Chunk { params: &params, ..wide };
     let is_planes = params.lossy(wide.raw.len()) && params.request.codec == params::Codec::Planes;
     let coded = match near_fill(asked).filter(|_| is_planes) {
         Some(fill) => planes::encode_beside_fill(&chunk, fill, out)?,
@@ -349,7 +371,7 @@ mod tests {
                 {
                     let bound =
                         [Bound::Absolute(bound), Bound::Relative(bound), Bound::Psnr(-20.0 * f64::log10(bound))][k];
-                    let request = Request { codec: params::Codec::Planes, bound };
+                    let request = Request::new(params::Codec::Planes, bound);
                     let fill_bits = Some(fill.into());
                     let dims = [numbers.len() as u64];
                     let params = Params { fill: fill_bits, ..Params::new(request, dtype, &dims).unwrap() };
@@ -365,7 +387,7 @@ mod tests {
                     }
                     if let Bound::Absolute(b) = bound {
                         let mut settled = raw.clone();
-                        settle_values(&params, b, &mut settled);
+                        settle_values(&params, &mut settled);
                         assert!(settled == bytemuck::cast_slice::<u16, u8>(&back), "{dtype:?} {b} {fill:#x}");
                     }
                 }
@@ -383,12 +405,12 @@ mod tests {
             // Steps that are powers of two, which end midway between numbers, and others.
             for bound in steps.flat_map(|b| [b.next_down(), b, b.next_up(), b * 1.3, b * 1.9]) {
                 for fill in [None, Some(0x4410), Some(0xBC00)] {
-                    let request = Request { codec: crate::params::Codec::Planes, bound: Bound::Absolute(bound) };
+                    let request = Request::new(crate::params::Codec::Planes, Bound::Absolute(bound));
                     let params = Params { fill, ..Params::new(request, dtype, &[1 << 16]).unwrap() };
                     let mut once = numbers.clone();
-                    settle_values(&params, bound, &mut once);
+                    settle_values(&params, &mut once);
                     let mut twice = once.clone();
-                    settle_values(&params, bound, &mut twice);
+                    settle_values(&params, &mut twice);
                     assert_eq!(once, twice, "{dtype:?} {bound}");
                     for (x, y) in (0..=u16::MAX).zip(once.as_chunks().0) {
                         let [x, y] = [x, u16::from_ne_bytes(*y)].map(|bits| value(bits, dtype.is_bfloat16()));

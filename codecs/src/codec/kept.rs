@@ -104,7 +104,7 @@ impl Kept {
     pub fn settle(self, params: Params) -> Params {
         let request = match self {
             Kept::Planes => Request { codec: Codec::Planes, ..params.request },
-            Kept::Lorenzo => Request { codec: Codec::Lorenzo, bound: Bound::Lossless },
+            Kept::Lorenzo => Request::new(Codec::Lorenzo, Bound::Lossless),
             _ => params.request,
         };
         Params { request, ..params }
@@ -114,7 +114,7 @@ impl Kept {
     pub fn settled(params: &Params) -> Option<Kept> {
         match params.request {
             Request { codec: Codec::Planes, .. } => Some(Kept::Planes),
-            Request { codec: Codec::Lorenzo, bound: Bound::Lossless } => Some(Kept::Lorenzo),
+            Request { codec: Codec::Lorenzo, bound: Bound::Lossless, .. } => Some(Kept::Lorenzo),
             _ => None,
         }
     }

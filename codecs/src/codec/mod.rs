@@ -175,10 +175,10 @@ pub fn store_into(params: &Params, raw: &[u8], out: &mut [u8]) {
 /// Turns the values of a chunk that is stored into what its codec would give back, in place, so that none of them moves
 /// once the chunk shrinks: planes/FORMAT.md §8.1. Chunks of which nothing of the kind is promised stay as they are.
 fn settle_values(params: &Params, values: &mut [u8]) {
-    let Some(bound) = planes::steady_bound(params, values.len()) else { return };
     match params.dtype.is_half() {
-        true => half::settle_values(params, bound, values),
-        false => planes::settle_values(params, bound, values),
+        _ if !planes::is_steady(params, values.len()) => (),
+        true => half::settle_values(params, values),
+        false => planes::settle_values(params, values),
     }
 }
 

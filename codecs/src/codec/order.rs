@@ -18,7 +18,7 @@
 //! Levels of an atmosphere are less alike than one level at two times.
 
 use super::chunk::values;
-use crate::bound::{self, Used};
+use crate::bound::{self, Tolerance};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::params::{Class, Codec, Extents, Params};
@@ -226,12 +226,12 @@ fn ordered<S: Scalar>(value: S) -> i32 {
 /// relative bound in about as many steps of their order.
 fn quanta<S: Scalar>(params: &Params, values: &[S]) -> Result<Option<Vec<i32>>> {
     Ok(match bound::resolve(params.request.bound, || bound::range(values, params.fill)) {
-        Used::Absolute(b) => {
+        Tolerance::Absolute(b) => {
             let inverse = 0.5 / b;
             let quantum = |&v: &S| (v.to_f64() * inverse).round_ties_even() as i32;
             inverse.is_finite().then(|| values.iter().map(quantum).collect())
         }
-        Used::PointwiseRelative(r) => {
+        Tolerance::PointwiseRelative(r) => {
             let step = (r * (1u64 << (S::MANTISSA + 1 - (8 * S::SIZE as u32 - 32))) as f64) as u32;
             Some(values.iter().map(|&v| ordered(v) >> step.max(1).ilog2()).collect())
         }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn params(codec: Codec, bound: Bound, dtype: Dtype, dims: &[u64]) -> Params {
-        Params::new(Request { codec, bound }, dtype, dims).unwrap()
+        Params::new(Request::new(codec, bound), dtype, dims).unwrap()
     }
 
     #[test]

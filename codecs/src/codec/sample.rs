@@ -352,7 +352,7 @@ mod tests {
     fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample, usize)> {
         let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
         all.map(move |(dims, looked)| {
-            let params = Params::new(Request { codec: Codec::Auto, bound }, Dtype::F32, dims).unwrap();
+            let params = Params::new(Request::new(Codec::Auto, bound), Dtype::F32, dims).unwrap();
             let sample = Sample::new(&params, looked).unwrap();
             (params, sample, if looked == Looked::AtFirst { QUARTERS } else { 1 })
         })
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn chunks_of_a_few_tiles_are_all_sample() {
         let all = |looked, dims: &[u64]| {
-            let request = Request { codec: Codec::Auto, bound: Bound::Absolute(1.0) };
+            let request = Request::new(Codec::Auto, Bound::Absolute(1.0));
             let params = Params::new(request, Dtype::F32, dims).unwrap();
             Sample::new(&params, looked).unwrap().is_all
         };

@@ -17,7 +17,7 @@ use super::exact;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::sample::{LORENZO, LOSSLESS, Looked, Sample};
 use super::scaled::{self, Found};
-use crate::bound::Used;
+use crate::bound::{Tolerance, Used};
 use crate::error::Result;
 use crate::params::{Bound, Codec, Params, Request};
 
@@ -30,7 +30,7 @@ const DICTIONARY_GAIN: u128 = 112;
 const FEW_GAIN: u128 = 110;
 
 /// What is asked where numbers are shorter without loss.
-pub const BY_CHOICE: Request = Request { codec: Codec::Auto, bound: Bound::Lossless };
+pub const BY_CHOICE: Request = Request::new(Codec::Auto, Bound::Lossless);
 
 /// The candidate that was taken.
 pub struct Taken {
@@ -72,7 +72,7 @@ pub fn look_exactly(
         return Exact::Longer;
     }
     let found = scaled::find(params, numbers);
-    let is_wide = |scale: &Scale| matches!(used, Used::Absolute(bound) if scale.step() >= 2.0 * bound);
+    let is_wide = |scale: &Scale| matches!(used.tolerance, Tolerance::Absolute(bound) if scale.step() >= 2.0 * bound);
     let unit = found.multiples.filter(is_wide).map(|scale| found.corrected.unwrap_or(scale));
     let size = usize::from(params.dtype.size);
     let most = u64::try_from(100 * taken.len / FEW_GAIN).unwrap_or(u64::MAX);

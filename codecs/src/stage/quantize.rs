@@ -16,6 +16,7 @@
 //! with the bound one too, what rounding adds cannot exceed it.
 
 use crate::constants::{LORENZO_BASE_FROM, LORENZO_BASE_REACH, LORENZO_FINE_BITS, LORENZO_POINT_LIMIT};
+use crate::keep::Limits;
 use crate::scalar::{Bits, Scalar, WrappingInt, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
@@ -218,10 +219,17 @@ pub struct Found {
 impl Quantizer {
     /// Quanta of `x`; where `regular` becomes 0 the value must be stored exactly, and its quantum means nothing.
     #[inline(always)]
-    pub fn quantize<S: Scalar>(&self, x: &[S], fill: Option<S::Bits>, q: &mut [i32], regular: &mut [u8]) -> Found {
+    pub fn quantize<S: Scalar>(
+        &self,
+        x: &[S],
+        fill: Option<S::Bits>,
+        limits: Option<&Limits<S>>,
+        q: &mut [i32],
+        regular: &mut [u8],
+    ) -> Found {
         match self {
-            Quantizer::Linear(l) => quantize_all(l, x, fill, q, regular),
-            Quantizer::Log(l) => quantize_all(l, x, fill, q, regular),
+            Quantizer::Linear(l) => quantize_all(l, x, fill, limits, q, regular),
+            Quantizer::Log(l) => quantize_all(l, x, fill, limits, q, regular),
         }
     }
 
@@ -247,12 +255,13 @@ fn quantize_all<S: Scalar>(
     steps: &impl Steps,
     x: &[S],
     fill: Option<S::Bits>,
+    limits: Option<&Limits<S>>,
     q: &mut [i32],
     regular: &mut [u8],
 ) -> Found {
     let (has_fill, fill) = (fill.is_some(), fill.unwrap_or(S::Bits::ZERO));
     let (mut least, mut differ) = (1u8, S::Bits::ZERO);
-    for ((&v, q), mark) in x.iter().zip(q).zip(&mut *regular) {
+    for ((&v, q), mark) in x.iter().zip(&mut *q).zip(&mut *regular) {
         let (n, counts) = steps.nearest(v);
         let back = steps.value(n);
         let good = counts & steps.surely_holds(v, back) & !(has_fill & (v.bits() == fill));
@@ -263,13 +272,19 @@ fn quantize_all<S: Scalar>(
     }
     if least == 0 {
         least = 1;
-        for (&v, mark) in x.iter().zip(regular).filter(|(_, mark)| **mark == 0) {
+        for (&v, mark) in x.iter().zip(&mut *regular).filter(|(_, mark)| **mark == 0) {
             let (n, counts) = steps.nearest(v);
             let back = steps.value(n);
             if counts && steps.holds(v, back) && !(has_fill && v.bits() == fill) {
                 *mark = 1;
                 differ = differ | (back.bits() ^ v.bits());
             }
+            least &= *mark;
+        }
+    }
+    if let Some(limits) = limits {
+        for ((&v, &n), mark) in x.iter().zip(&*q).zip(regular) {
+            *mark &= u8::from(limits.allow(v, steps.value(n)));
             least &= *mark;
         }
     }
@@ -299,7 +314,7 @@ mod tests {
         let l = Quantizer::Linear(Linear::new(2.0, 1.0, 1 << 22, NO_BASE));
         let x = [0.0f32, 1.0, 3.0, -1.0, -5.0, 2.5, f32::NAN, 1e30, f32::INFINITY, 7.0];
         let (mut q, mut o) = ([0; 10], [0; 10]);
-        let found = l.quantize(&x, Some(7f32.to_bits()), &mut q, &mut o);
+        let found = l.quantize(&x, Some(7f32.to_bits()), None, &mut q, &mut o);
         assert_eq!(q[..6], [0, 0, 2, 0, -2, 1]);
         assert_eq!(o, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
         assert_eq!(found, Found { outliers: true, exact: false });
@@ -380,7 +395,7 @@ mod tests {
         let l = Quantizer::Log(Log::new::<f64>(1e-3, 1 << 30));
         let x: Vec<f64> = (-200..200).map(|i| f64::from(i) * 1.37f64.powi(i)).collect();
         let (mut q, mut o) = (vec![0; x.len()], vec![0; x.len()]);
-        l.quantize(&x, None, &mut q, &mut o);
+        l.quantize(&x, None, None, &mut q, &mut o);
         let mut back = vec![0.0; x.len()];
         l.dequantize(&q, &mut back);
         let kept = x.iter().zip(&back).zip(&o).filter(|((x, b), o)| **o == 1 && (*x - *b).abs() <= 1e-3 * x.abs());

@@ -2,6 +2,7 @@
 //! The short forms: one packed decimal, or three words.
 
 use crate::error::{Error, Result};
+use crate::keep::Keep;
 use crate::params::{Bound, Codec, Mode, Request};
 
 /// The packed decimal that means `request`, when one does.
@@ -29,10 +30,13 @@ pub fn pack(request: Request) -> Option<u32> {
     (unpack(word).ok()? == request).then_some(word)
 }
 
-/// The three-word form of `request`: `CM`, then the bound's bits, low word first. Says every bound exactly.
-pub fn three(request: Request) -> [u32; 3] {
+/// The three words of `request`: `CM`, then the bound's bits, low word first, which say every bound exactly; with what
+/// is kept beside it as a fourth.
+pub fn several(request: Request) -> Vec<u32> {
     let [low, high] = halves(request.bound.value().to_bits());
-    [u32::from(request.codec.number()) * 10 + u32::from(request.bound.mode().number()), low, high]
+    let mut words = vec![u32::from(request.codec.number()) * 10 + u32::from(request.bound.mode().number()), low, high];
+    words.extend((request.keep != Keep::NONE).then(|| request.keep.bits()));
+    words
 }
 
 /// The value of `DDEE`: the correctly rounded f64 of the decimal text.
@@ -66,7 +70,7 @@ pub(super) fn unpack(word: u32) -> Result<Request> {
         }
         _ => Bound::new(mode, decimal(ddee)),
     };
-    Request { codec: codec(c)?, bound: bound? }.check()
+    Request::new(codec(c)?, bound?).check()
 }
 
 pub(super) fn codec(c: u32) -> Result<Codec> {
@@ -85,8 +89,9 @@ pub(super) fn halves(bits: u64) -> [u32; 2] {
     [bits as u32, (bits >> 32) as u32]
 }
 
-/// The request of the three-word form.
-pub(super) fn of_three([cm, low, high]: [u32; 3]) -> Result<Request> {
+/// The request of three words and of what is kept.
+pub(super) fn of_several([cm, low, high]: [u32; 3], keep: u32) -> Result<Request> {
     let mode = Mode::of((cm % 10) as u8).ok_or_else(|| Error::params("mode", Mode::unknown(cm % 10)))?;
-    Request { codec: codec(cm / 10)?, bound: Bound::new(mode, f64_of(low, high))? }.check()
+    let bound = Bound::new(mode, f64_of(low, high))?;
+    Request { codec: codec(cm / 10)?, bound, keep: Keep::new(keep)? }.check()
 }

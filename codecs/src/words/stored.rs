@@ -4,6 +4,7 @@
 use super::short::{codec, f64_of, halves};
 use crate::constants::MAX_RANK;
 use crate::error::{Error, Result};
+use crate::keep::Keep;
 use crate::params::{Bound, Dtype, Extents, Mode, Params, Request};
 
 /// Upper 24 bits of word 0; the lowest byte is the layout.
@@ -25,6 +26,8 @@ const READER: u32 = 2;
 
 const FILL_KNOWN: u32 = 1;
 const LOSSY_ALLOWED: u32 = 2;
+/// Where the flags of what is kept begin.
+const KEEP_AT: u32 = 2;
 
 /// What a stored list says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +57,9 @@ fn check(words: &[u32]) -> u32 {
 /// Writes the stored list. `user` is what the user (or an earlier stored list) gave, `original_rank` HDF5's rank.
 pub fn store(params: &Params, user: &[u32], original_rank: u8) -> Vec<u32> {
     let dims = params.extents.as_slice();
-    let flags = params.fill.map_or(0, |_| FILL_KNOWN) | if params.lossy_allowed { LOSSY_ALLOWED } else { 0 };
+    let flags = params.fill.map_or(0, |_| FILL_KNOWN)
+        | if params.lossy_allowed { LOSSY_ALLOWED } else { 0 }
+        | params.request.keep.bits() << KEEP_AT;
     let typed = match user {
         [typed] => *typed,
         _ => stored(user).map_or(0, |s| s.typed),
@@ -138,7 +143,8 @@ fn refused(words: &[u32], why: String) -> Error {
 fn fields(words: &[u32], dims: &[u32]) -> Result<Stored> {
     let (m, c, flags) = (words[3] & 15, words[3] >> 4 & 15, words[3] >> 8 & 0xFF);
     let mode = Mode::of(m as u8).ok_or_else(|| Error::params("mode", Mode::unknown(m)))?;
-    let request = Request { codec: codec(c)?, bound: Bound::new(mode, f64_of(words[4], words[5]))? }.check()?;
+    let (bound, keep) = (Bound::new(mode, f64_of(words[4], words[5]))?, Keep::new(flags >> KEEP_AT)?);
+    let request = Request { codec: codec(c)?, bound, keep }.check()?;
     let dims: Vec<u64> = dims.iter().map(|&d| d.into()).collect();
     let params = Params {
         request,
@@ -154,7 +160,7 @@ fn fields(words: &[u32], dims: &[u32]) -> Result<Stored> {
 mod tests {
     use super::*;
     use crate::params::Codec;
-    use crate::words::{request, three};
+    use crate::words::{request, several};
 
     /// szx, absolute 1e-3, of a chunk of 4 × 1 × 32 little-endian f32 with the fill value 1e20.
     fn params() -> Params {
@@ -186,6 +192,9 @@ mod tests {
                     for lossy_allowed in [true, false] {
                         let mut p = Params::new(request(&[word]).unwrap(), dtype, &vec![7; rank]).unwrap();
                         (p.fill, p.lossy_allowed) = (fill, lossy_allowed);
+                        if p.request.bound.mode().takes_keep() {
+                            p.request.keep = Keep::new(rank as u32 % 8).unwrap();
+                        }
                         all.push((p, store(&p, &[word], rank as u8)));
                     }
                 }
@@ -210,7 +219,7 @@ mod tests {
                 stored(&words[..cut]).expect_err("a list cut short");
             }
         }
-        let odd = three(Request { codec: Codec::Szx, bound: Bound::Absolute(0.1 + 0.2) });
+        let odd = several(Request::new(Codec::Szx, Bound::Absolute(0.1 + 0.2)));
         let p = Params { request: request(&odd).unwrap(), ..params() };
         assert_eq!(stored(&store(&p, &odd, 3)).unwrap(), Stored { params: p, typed: 0, original_rank: 3 });
     }
@@ -275,7 +284,7 @@ mod tests {
         says(&|w| w[2] = 7, "type word");
         says(&|w| w[3] = w[3] & !15 | 5, "M = 5");
         says(&|w| w[3] |= 0xF0, "C = 15");
-        says(&|w| w[3] |= 4 << 8, "reserved");
+        says(&|w| w[3] |= 32 << 8, "keep");
         says(&|w| w[6] = 1, "reserved");
         says(&|w| w[3] &= !(1 << 8), "reserved"); // a fill value that is not flagged
         says(&|w| w[5] |= 1 << 31, "above 0");

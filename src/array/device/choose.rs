@@ -21,7 +21,7 @@ use crate::array::boxes::dense;
 use crate::cuda::{ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::encode::{EncodeGroup, EncodePlan, Placed, plan_of};
 use crate::engine::gpu::group::offsets;
-use codecs::bound::{self, Used};
+use codecs::bound::{self, Tolerance, Used};
 use codecs::codec::auto::{BY_CHOICE, Taken, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
@@ -243,16 +243,25 @@ impl Open<'_> {
 
     /// The bound used on each chunk.
     fn bounds(&self, stream: &mut OwnStream) -> Result<Vec<Used>> {
-        let bound = self.params.request.bound;
-        if !bound.follows_range() {
-            return Ok(vec![bound::resolve(bound, || None); self.inputs.len()]);
+        let (request, dtype) = (self.params.request, self.params.dtype);
+        if !bound::follows_range(request) {
+            return Ok(vec![bound::used(request, dtype, None); self.inputs.len()]);
         }
-        let values = self.raw_len / usize::from(self.params.dtype.size);
+        let values = self.raw_len / usize::from(dtype.size);
         let chunks: Vec<(u64, usize)> = self.inputs.iter().map(|&at| (at, values)).collect();
         let found = ranges(self.device, stream, &Copies::default(), self.params, &chunks)?;
-        let whole = found.into_iter().map(|range| bound::resolve(bound, || range));
+        let whole = found.into_iter().map(|range| bound::used(request, dtype, range));
+        let none = Used::from(Tolerance::Absolute(0.0));
         Ok(whole
-            .map(|used| if self.is_wide { half::halved(used).unwrap_or(Used::Absolute(0.0)) } else { used })
+            .map(
+                |used| {
+                    if self.is_wide && request.bound.follows_range() {
+                        half::halved(used).unwrap_or(none)
+                    } else {
+                        used
+                    }
+                },
+            )
             .collect())
     }
 

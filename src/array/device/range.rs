@@ -57,7 +57,7 @@ fn on_device(device: &'static Device, user: UserStream, boxes: &ArrayBoxes<'_>) 
     let mut stream = device.own_stream()?;
     stream.follow(user)?;
     // Zeros count: without a fill value the one that is left out is a NaN, which never counts.
-    let bound = Request { codec: Codec::Szx, bound: Bound::Absolute(1.0) };
+    let bound = Request::new(Codec::Szx, Bound::Absolute(1.0));
     let params = Params { fill: Some(boxes.fill.unwrap_or(u64::MAX)), ..Params::new(bound, boxes.dtype, &[1])? };
     let raw_len = boxes.chunk.iter().product::<u64>() as usize * boxes.array.element();
     let all: Vec<&[i64]> = boxes.origins.chunks(boxes.chunk.len()).collect();

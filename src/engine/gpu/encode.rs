@@ -10,6 +10,7 @@ use codecs::bound::Used;
 use codecs::codec;
 use codecs::constants::HEADER_FIXED;
 use codecs::frame::{self, STORED_HEADER};
+use codecs::keep::Keep;
 use codecs::parallel;
 use codecs::params::{Codec, Dtype, Params};
 use kernels::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
@@ -51,7 +52,7 @@ pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
 
 /// What the GPU would do with any chunk of `raw_len` bytes. `None`: the CPU encodes it.
 pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
-    if raw_len == 0 || params.request.codec == Codec::Small {
+    if raw_len == 0 || params.request.codec == Codec::Small || params.request.keep != Keep::NONE {
         return None;
     }
     let gpu = plans::of_codec(codec::codec_for(params, raw_len))?;

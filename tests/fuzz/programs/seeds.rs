@@ -141,7 +141,7 @@ pub fn write(folder: PathBuf) -> Result<()> {
     chunks(&mut seeds)?;
     for word in [11003u32, 12504, 21004, 31002, 40600, 90000, 390000, 590000, 621003] {
         seeds.put("words", &[&[0], &word.to_le_bytes()])?;
-        let three = words::three(words::request(&[word]).expect("a request"));
+        let three = words::several(words::request(&[word]).expect("a request"));
         seeds.put("words", &[&[0], &three.map(u32::to_le_bytes).concat()])?;
     }
     for text in [

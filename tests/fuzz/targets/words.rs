@@ -60,7 +60,7 @@ fn check(words: &[u32]) -> u32 {
 
 /// A request means the same in every form.
 fn every_form(request: Request) {
-    assert_eq!(words::request(&words::three(request)).ok(), Some(request));
+    assert_eq!(words::request(&words::several(request)).ok(), Some(request));
     if let Some(number) = words::pack(request) {
         assert_eq!(words::request(&[number]).ok(), Some(request), "{number}");
     }
@@ -118,7 +118,7 @@ pub fn json(data: &[u8]) {
     let end = data.iter().position(|&b| b == 0).unwrap_or(data.len());
     let text = CString::new(&data[..end]).expect("no NUL");
     let Some(request) = configured(&text) else { return };
-    let words = words::three(request);
+    let words = words::several(request);
     let mut back: *mut c_char = ptr::null_mut();
     // SAFETY: three words, and a variable for the answer; the codec's description stays for ever.
     let done = unsafe { ((*c::NCZ_get_codec_info()).hdf5_to_codec)(words.len(), words.as_ptr(), &mut back) };

@@ -81,7 +81,7 @@ fn steps(fields: &[Field], runs: usize) {
             print(format!("{} {r:e}", f.name), &p, &f.raw);
         }
     }
-    let request = h5z_gpu::Request { codec: Codec::Planes, bound: Bound::Absolute(1e-3) };
+    let request = h5z_gpu::Request::new(Codec::Planes, Bound::Absolute(1e-3));
     let p = Params::new(request, Dtype::F32, &[(TILES * TILE) as u64]).expect("a sensible request");
     for kind in ["", "wide", "raw", "exceptions", "full"] {
         let raw: Vec<u8> = (0..TILES * TILE).flat_map(|i| value(kind, i).to_le_bytes()).collect();
@@ -161,12 +161,9 @@ fn kinds(runs: usize) {
         "\nplanes, {TILES} tiles of {TILE} f32 along a line, bound 1e-3, a share of them of another kind: encode, \
          decode GB/s, ratio"
     );
-    let p = Params::new(
-        h5z_gpu::Request { codec: Codec::Planes, bound: Bound::Absolute(1e-3) },
-        Dtype::F32,
-        &[(TILES * TILE) as u64],
-    )
-    .expect("a sensible request");
+    let p =
+        Params::new(h5z_gpu::Request::new(Codec::Planes, Bound::Absolute(1e-3)), Dtype::F32, &[(TILES * TILE) as u64])
+            .expect("a sensible request");
     for kind in ["wide", "raw", "exceptions", "full"] {
         print!("{kind:10}");
         for share in [0.0, 0.001, 0.01, 0.2, 0.5, 1.0] {

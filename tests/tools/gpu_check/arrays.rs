@@ -146,7 +146,7 @@ fn in_16_bits(r: &mut Random, mut case: Case) -> Case {
         let bound = if r.one_in(3) { Bound::PointwiseRelative(power) } else { Bound::Relative(power) };
         let codec = [Codec::Auto, Codec::Lorenzo, Codec::Planes, Codec::Szx][r.below(4) as usize];
         let is_szx = codec == Codec::Planes && matches!(bound, Bound::PointwiseRelative(_));
-        case.params.request = Request { codec: if is_szx { Codec::Szx } else { codec }, bound };
+        case.params.request = Request::new(if is_szx { Codec::Szx } else { codec }, bound);
     }
     case
 }
@@ -182,7 +182,7 @@ fn plan(r: &mut Random, case: &Case, sampled: bool) -> Result<Plan, String> {
         let dtype = Dtype { size: 2, class: Class::Integer, exponent_bits: 0, mantissa_bits: 0, ..params.dtype };
         let last = shape.len() - 1;
         shape[last] *= u64::from(params.dtype.size / 2);
-        let lossless = Request { codec: Codec::Auto, bound: Bound::Lossless };
+        let lossless = Request::new(Codec::Auto, Bound::Lossless);
         params = Params::new(lossless, dtype, &chunk).map_err(|e| e.to_string())?;
     }
     let origins = origins(&shape, &chunk);

@@ -256,10 +256,10 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         _ => Codec::Auto,
     };
     let request = match only {
-        Some(Codec::Ndzip) => Request { codec: Codec::Ndzip, bound: Bound::Lossless },
-        Some(Codec::Planes) if !planes => Request { codec: Codec::Auto, bound },
-        Some(codec) if bound != Bound::Lossless => Request { codec, bound },
-        _ => Request { codec, bound },
+        Some(Codec::Ndzip) => Request::new(Codec::Ndzip, Bound::Lossless),
+        Some(Codec::Planes) if !planes => Request::new(Codec::Auto, bound),
+        Some(codec) if bound != Bound::Lossless => Request::new(codec, bound),
+        _ => Request::new(codec, bound),
     };
     let mut params = Params::new(request, dtype, &dims).expect("a sensible request");
     params.fill = fill;
@@ -267,7 +267,7 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         // As if a sample had said so.
         let planes = only == Some(Codec::Planes) || only.is_none() && r.one_in(2);
         let codec = if planes { Codec::Planes } else { Codec::Lorenzo };
-        params.request = Request { codec, bound: Bound::Lossless };
+        params.request = Request::new(codec, Bound::Lossless);
     }
     let request = params.request;
     let mut what = format!("{:?} {dims:?} of {dtype:?}, {:?}, fill {fill:x?}", request.codec, request.bound);

@@ -134,7 +134,7 @@ fn codec_of(r: &mut Random, bound: Bound, only: Option<Codec>) -> Codec {
         None => any[r.below(any.len() as u64) as usize],
     };
     // What the codec does not take is the writer's choice.
-    if (Request { codec, bound }).check().is_ok() { codec } else { Codec::Auto }
+    if (Request::new(codec, bound)).check().is_ok() { codec } else { Codec::Auto }
 }
 
 pub(crate) fn case(r: &mut Random, only: Option<Codec>) -> Case {
@@ -167,7 +167,7 @@ pub(crate) fn case(r: &mut Random, only: Option<Codec>) -> Case {
         raw.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     let codec = codec_of(r, bound, only);
-    let mut params = Params::new(Request { codec, bound }, dtype, &dims).expect("a sensible request");
+    let mut params = Params::new(Request::new(codec, bound), dtype, &dims).expect("a sensible request");
     params.fill = fill;
     let mut what = format!("{codec:?} {dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
     if r.one_in(4) {

@@ -4,7 +4,7 @@
 use super::decode::{self, Context, Place, Scratch};
 use super::encode::{self, ChunkValues, Numbers, Source};
 use super::format::{self, Coded, Tiles};
-use crate::bound::Used;
+use crate::bound::{Tolerance, Used};
 use crate::codec::chunk::Chunk;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Damage, Error, Result};
@@ -44,13 +44,14 @@ pub(crate) fn encode_source<S: Scalar>(
         return Ok(false);
     };
     let fill = chunk.params.fill.map(S::Bits::from_u64);
-    let (base, used) = match used {
-        Used::Absolute(bound) => {
+    let (base, tolerance) = match used.tolerance {
+        Tolerance::Absolute(bound) => {
             let (base, bound) = quantize::base(values.len(), |i| values.at(i), fill, bound);
-            (base, Used::Absolute(bound))
+            (base, Tolerance::Absolute(bound))
         }
-        Used::PointwiseRelative(_) => (NO_BASE, used),
+        pointwise => (NO_BASE, pointwise),
     };
+    let used = Used { tolerance, ..used };
     let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);

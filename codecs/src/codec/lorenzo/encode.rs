@@ -18,18 +18,19 @@
 //! After the first pass everything that a tile becomes is known but the codewords.
 
 use super::format::{Class, Kind, Predictor};
+use super::interpolated::Interpolate;
 use super::{outliers, select};
-use crate::bound::Used;
-use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_POINT_LIMIT, LORENZO_TILE};
+use crate::bound::{Tolerance, Used};
+use crate::constants::{LORENZO_FINE_BITS, LORENZO_LIMIT, LORENZO_LIMIT_F32, LORENZO_TILE};
 use crate::error::Result;
 use crate::memory;
-use crate::scalar::{Bits, Scalar, WrappingInt};
+use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
-use crate::stage::interpolate::{self, Way, Work};
+use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
-use crate::stage::quantize::{Linear, Log, Quantizer, Steps, bridge};
+use crate::stage::quantize::{Linear, Log, Quantizer, bridge};
 use crate::stage::tiles::{Grid, Tile};
 
 /// The quantiser of Lorenzo's tiles.
@@ -144,10 +145,8 @@ impl<S: Scalar> Scratch<S> {
 #[inline(always)]
 pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run::new(first, last)?;
-    let (log, used) = match plan.used {
-        Used::Absolute(b) => (false, b),
-        Used::PointwiseRelative(r) => (true, r),
-    };
+    let (log, used) = (matches!(plan.used.tolerance, Tolerance::PointwiseRelative(_)), plan.used.value());
+    let limits = plan.used.guard.map(|guard| guard.limits::<S>());
     let (coarse, fine) = (quantizer::<S>(log, used, plan.base), fine(used, plan.base));
     // Beside a base the type must tell multiples of the unit: else a decoded tile would not come back as it is.
     let base = S::from_f64(plan.base);
@@ -160,7 +159,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
             &mut s;
         let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
         plan.values.gather(plan.grid, &tile, x);
-        let found = coarse.quantize(x, plan.fill, quanta, regular);
+        let found = coarse.quantize(x, plan.fill, limits.as_ref(), quanta, regular);
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
         }
@@ -174,7 +173,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
                 Some(cost) => cost,
                 None => estimate::cost(residuals, bits),
             };
-            let view = Interpolate { fine: &fine, fill: plan.fill, x, extents: tile.extents };
+            let view = Interpolate { fine: &fine, fill: plan.fill, limits, x, extents: tile.extents };
             let (points, good) = (&mut points[..n], &mut good[..n]);
             // A tile that costs nothing may still be one that was interpolated before.
             let (sampled, possible) = match n > 1 && (cost > 0 || view.on_grid()) {
@@ -202,7 +201,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
                 interpolate::permute(x, tile.extents, lattices, stream);
             }
             for (way, on_grid) in ways {
-                let Some(made) = view.run(way, on_grid, stream, points, good, work) else { continue };
+                let Some(made) = view.try_way(way, on_grid, stream, points, good, work) else { continue };
                 // Where values do not tell one unit from the next, any way gives them back.
                 let exact = made.exact && (on_grid || view.on_grid());
                 if exact || estimate::cost(points, bits) < cost {
@@ -221,116 +220,6 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
         run.push(x, tile.extents, residuals, predictor, outliers.then_some(&*regular))?;
     }
     Ok(run)
-}
-
-/// A tile that may be interpolated.
-struct Interpolate<'a, S: Scalar> {
-    fine: &'a Linear,
-    fill: Option<S::Bits>,
-    x: &'a [S],
-    extents: [usize; 3],
-}
-
-/// What interpolating a tile found, as [`crate::stage::quantize::Found`].
-struct Made {
-    outliers: bool,
-    exact: bool,
-}
-
-impl<S: Scalar> Interpolate<'_, S> {
-    /// Whether `v` stays as it is whatever is predicted.
-    #[inline(always)]
-    fn is_outlier(&self, v: S) -> bool {
-        !self.fine.nearest(v).1 | self.fill.is_some_and(|f| f == v.bits())
-    }
-
-    /// The point of value `i` for a sample, and whether it is its own; an outlier's comes from its quantum.
-    #[inline(always)]
-    fn point(&self, i: usize, quantum: i32) -> (i32, bool) {
-        let v = self.x[i];
-        match self.is_outlier(v) {
-            true => (quantum.wrapping_mul((1 << LORENZO_FINE_BITS) + 1), false),
-            false => (self.fine.nearest(v).0, true),
-        }
-    }
-
-    /// Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated
-    /// before.
-    #[inline(always)]
-    fn on_grid(&self) -> bool {
-        self.x.chunks(64).all(|part| {
-            part.iter().all(|&v| {
-                let units = self.fine.nearest(v).0;
-                let [on, next] = [units, units.wrapping_add(1)].map(|r| self.fine.value::<S>(r).bits() == v.bits());
-                on & !next || self.is_outlier(v)
-            })
-        })
-    }
-
-    /// Writes residuals in the order of the stream, and which of them are no outliers. `None` where the tile must not
-    /// be interpolated so, or where it is to come back exactly and does not.
-    #[inline(always)]
-    fn run(
-        &self,
-        way: Way,
-        exact: bool,
-        stream: &[S],
-        residuals: &mut [i32],
-        good: &mut [u8],
-        work: &mut Work,
-    ) -> Option<Made> {
-        let (fine, has_fill, fill) = (self.fine, self.fill.is_some(), self.fill.unwrap_or(S::Bits::ZERO));
-        let (mut least, mut veto, mut differ) = (1u8, 0u8, S::Bits::ZERO);
-        let done = interpolate::walk(
-            self.extents,
-            way,
-            work,
-            &mut [],
-            #[inline(always)]
-            |at, step, predicted, row| {
-                let n = row.len();
-                let (x, d, good) = (&stream[at..][..n], &mut residuals[at..][..n], &mut good[at..][..n]);
-                let predicted = &predicted[..n];
-                let mut unsure = 0;
-                interpolate::by_step(
-                    step,
-                    #[inline(always)]
-                    |step| {
-                        for k in 0..n {
-                            let (v, p) = (x[k], predicted[k]);
-                            let (units, counts) = fine.nearest(v);
-                            let residual = interpolate::residual(units, p, step);
-                            let r = interpolate::point(p, residual, step);
-                            let back = fine.value::<S>(r);
-                            let fits = counts & !(has_fill & (v.bits() == fill));
-                            d[k] = if fits { residual } else { 0 };
-                            row[k] = if fits { r } else { p };
-                            good[k] = u8::from(fits);
-                            least &= good[k];
-                            let far = r.unsigned_abs() > LORENZO_POINT_LIMIT as u32;
-                            veto |= u8::from(fits & (far | (has_fill & (back.bits() == fill))));
-                            unsure |= u8::from(fits & !fine.surely_holds(v, back));
-                            differ = differ | if fits { back.bits() ^ v.bits() } else { S::Bits::ZERO };
-                        }
-                    },
-                );
-                if unsure != 0 {
-                    veto |= u8::from(!self.holds(x, row, good));
-                }
-                veto == 0 && (!exact || differ == S::Bits::ZERO)
-            },
-        );
-        done.then_some(Made { outliers: least == 0, exact: differ == S::Bits::ZERO })
-    }
-
-    /// Whether every value that is no outlier keeps the bound, in exact arithmetic.
-    #[cold]
-    fn holds(&self, x: &[S], points: &[i32], good: &[u8]) -> bool {
-        x.iter().zip(points).zip(good).all(|((&v, &r), &good)| {
-            let back = self.fine.value(r);
-            good == 0 || self.fine.surely_holds(v, back) || self.fine.holds(v, back)
-        })
-    }
 }
 
 impl Run {

@@ -12,7 +12,7 @@
 
 use super::cpu;
 use super::encode::Numbers;
-use crate::bound::Used;
+use crate::bound::Tolerance;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec_id::CodecId;
 use crate::error::Result;
@@ -82,12 +82,12 @@ fn encode_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Ve
     let params = Params { fill: special.map(f64::to_bits), ..*chunk.params };
     let wide = Chunk { params: &params, ..*chunk };
     let header = chunk.header(CodecId::LORENZO, None);
-    cpu::encode_source(&Numbers(&numbers, N::wide), &wide, Used::Absolute(HALF), header, out)
+    cpu::encode_source(&Numbers(&numbers, N::wide), &wide, Tolerance::Absolute(HALF).into(), header, out)
 }
 
 /// The params of a chunk of integers as those of f64 under the bound; `None`: it is no such chunk.
 pub fn as_f64(params: &Params) -> Option<Params> {
-    let request = Request { codec: Codec::Lorenzo, bound: Bound::Absolute(HALF) };
+    let request = Request::new(Codec::Lorenzo, Bound::Absolute(HALF));
     (params.dtype.class == Class::Integer).then_some(Params { request, dtype: WIDE, fill: None, ..*params })
 }
 

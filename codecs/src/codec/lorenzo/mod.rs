@@ -14,6 +14,7 @@ pub mod encode;
 pub mod format;
 #[doc(hidden)]
 pub mod integers;
+mod interpolated;
 mod outliers;
 mod select;
 #[cfg(test)]
@@ -36,9 +37,9 @@ pub(crate) const ENCODE: Encode = |c, out| chunk::encode_lossy(c, CodecId::LOREN
 /// What turns values into the integers that are predicted, to be compared with a kernel's.
 #[cfg(feature = "testing")]
 #[doc(hidden)]
-pub fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Used) -> crate::stage::quantize::Quantizer {
+pub fn quantizer<S: crate::scalar::Scalar>(used: crate::bound::Tolerance) -> crate::stage::quantize::Quantizer {
     use crate::stage::quantize::NO_BASE;
-    encode::quantizer::<S>(matches!(used, crate::bound::Used::PointwiseRelative(_)), used.value(), NO_BASE)
+    encode::quantizer::<S>(matches!(used, crate::bound::Tolerance::PointwiseRelative(_)), used.value(), NO_BASE)
 }
 
 /// The axes that Lorenzo prediction of a tile's quanta takes, to be compared with a kernel's.

@@ -13,8 +13,8 @@ use crate::scalar::Scalar;
 /// Encodes, decodes and judges every value; returns the frame's length.
 fn frame_len<S: Scalar>(dims: &[u64], bound: Bound, values: &[S]) -> usize {
     let dtype = if S::SIZE == 4 { Dtype::F32 } else { Dtype::F64 };
-    let params = Params::new(Request { codec: Codec::Lorenzo, bound }, dtype, dims).unwrap();
-    let used = bound::resolve(bound, || bound::range(values, None));
+    let params = Params::new(Request::new(Codec::Lorenzo, bound), dtype, dims).unwrap();
+    let used = bound::resolve(bound, || bound::range(values, None)).into();
     let raw = bytemuck::cast_slice(values);
     let chunk = Chunk { params: &params, raw, threads: 1, used: None, kept: None };
     let mut bytes = Vec::new();

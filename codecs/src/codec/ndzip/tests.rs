@@ -11,7 +11,7 @@ const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
 fn encode(dtype: Dtype, dims: &[u64], raw: &[u8], threads: usize) -> Vec<u8> {
-    let params = Params::new(Request { codec: Codec::Ndzip, bound: Bound::Lossless }, dtype, dims).unwrap();
+    let params = Params::new(Request::new(Codec::Ndzip, Bound::Lossless), dtype, dims).unwrap();
     Cpu::with_threads(threads).encode(&params, raw)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn encode_lossy<S: Value>(
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let fill = fill_of(chunk.params).map(|bits| bits..=bits);
-    encode(values, Quantizer::new(used.value(), fill), chunk, header, out)
+    encode(values, Quantizer::new(used, fill), chunk, header, out)
 }
 
 /// Encodes a chunk as the quantizer says, bit for bit without one. False as in [`encode_lossy`].

@@ -58,27 +58,32 @@ fn encode_chunk(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
 /// Encodes a chunk of f32 under a bound so that none but a fill value gets bits that are in `fill`.
 pub(super) fn encode_beside_fill(chunk: &Chunk<'_>, fill: RangeInclusive<u64>, out: &mut Vec<u8>) -> Result<bool> {
     let used = chunk.used::<f32>()?;
-    let quantizer = Quantizer::<f32>::new(used.value(), Some(fill));
+    let quantizer = Quantizer::<f32>::new(used, Some(fill));
     let header = chunk.header(CodecId::PLANES, Some(used));
     cpu::encode(&chunk.values::<f32>()?, quantizer, chunk, header, out)
 }
 
-/// The absolute bound of a chunk, if no stored value moves again under it, whatever becomes of the chunk: FORMAT.md
-/// §8.1. `None` for chunks of other codecs and under other bounds.
-pub(super) fn steady_bound(params: &Params, raw_len: usize) -> Option<f64> {
-    let Request { codec: params::Codec::Planes, bound: Bound::Absolute(bound) } = params.request.without_fast() else {
-        return None;
-    };
-    (params.lossy(raw_len) || params.lossy_half(raw_len)).then_some(bound)
+/// Whether no stored value of a chunk moves again, whatever becomes of the chunk: FORMAT.md §8.1. So it is by this
+/// codec under an absolute bound.
+pub(super) fn is_steady(params: &Params, raw_len: usize) -> bool {
+    let Request { codec, bound, .. } = params.request.without_fast();
+    codec == params::Codec::Planes
+        && matches!(bound, Bound::Absolute(_))
+        && (params.lossy(raw_len) || params.lossy_half(raw_len))
 }
 
 /// Turns the values of a chunk of f32 or f64 into what a frame of this codec would give back, in place.
-pub(super) fn settle_values(params: &Params, bound: f64, values: &mut [u8]) {
-    let fill = quantize::fill_of(params).map(|bits| bits..=bits);
+pub(super) fn settle_values(params: &Params, values: &mut [u8]) {
+    fn settle<S: Value>(params: &Params, values: &mut [u8]) {
+        let chunk = Chunk { params, raw: values, threads: 1, used: None, kept: None };
+        let fill = quantize::fill_of(params).map(|bits| bits..=bits);
+        let Ok(Some(settled)) = chunk.used::<S>().map(|used| settler::<S>(used, fill)) else { return };
+        chunk::replace(values, params.dtype, settled);
+    }
     match params.dtype.size {
-        4 => settler::<f32>(bound, fill).map(|settled| chunk::replace(values, params.dtype, settled)),
-        _ => settler::<f64>(bound, fill).map(|settled| chunk::replace(values, params.dtype, settled)),
-    };
+        4 => settle::<f32>(params, values),
+        _ => settle::<f64>(params, values),
+    }
 }
 
 fn decode_frame(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Result<()> {

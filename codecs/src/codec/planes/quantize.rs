@@ -9,7 +9,9 @@ use super::format;
 use super::shape::{LAYER, ROW};
 use super::types::{Int, Value};
 use super::unit::Unit;
+use crate::bound::Used;
 use crate::constants::{PLANES_NEAR, PLANES_TILE};
+use crate::keep::Limits;
 use crate::params::Params;
 use crate::scalar::{Bits, WrappingInt, mul_down};
 use std::ops::RangeInclusive;
@@ -27,6 +29,8 @@ pub(super) struct Quantizer<S: Value> {
     /// an infinity, which never holds and which nothing becomes.
     fill: S::Bits,
     fills: S::Bits,
+    /// What else must hold.
+    limits: Option<Limits<S>>,
 }
 
 /// What a value is by itself.
@@ -42,7 +46,8 @@ struct Judged<S: Value> {
 
 impl<S: Value> Quantizer<S> {
     /// `None` where the bound gives no usable step. `fill`: bits that no value but these may become.
-    pub(super) fn new(bound: f64, fill: Option<RangeInclusive<u64>>) -> Option<Self> {
+    pub(super) fn new(used: Used, fill: Option<RangeInclusive<u64>>) -> Option<Self> {
+        let bound = used.value();
         let step: S = format::step(bound)?;
         let stricter = mul_down(bound, 1.0 - f64::exp2(-f64::from(S::STRICTER_LOG2)));
         let near = S::from_f64(stricter);
@@ -58,6 +63,7 @@ impl<S: Value> Quantizer<S> {
             limit: S::from_f64(S::LIMIT as f64),
             fill: low,
             fills: high.minus(low),
+            limits: used.guard.map(|guard| guard.limits()),
         })
     }
 
@@ -70,6 +76,12 @@ impl<S: Value> Quantizer<S> {
         Judged { number, quantum, within, holds }
     }
 
+    /// Whether what a value becomes keeps more than the bound, where that is asked.
+    #[inline(always)]
+    fn is_allowed(&self, x: S, judged: &Judged<S>) -> bool {
+        self.limits.as_ref().is_none_or(|limits| limits.allow(x, judged.number * self.step))
+    }
+
     #[inline(always)]
     fn is_fill(&self, x: S) -> bool {
         x.bits().minus(self.fill) <= self.fills
@@ -79,7 +91,7 @@ impl<S: Value> Quantizer<S> {
     #[inline(always)]
     pub(super) fn settled(&self, x: S) -> S {
         let judged = self.judge(x, false);
-        if judged.holds { judged.number * self.step } else { x }
+        if judged.holds && self.is_allowed(x, &judged) { judged.number * self.step } else { x }
     }
 
     /// The smallest and the largest quantum of the first layer that has one.
@@ -127,6 +139,13 @@ impl<S: Value> Quantizer<S> {
                     *out = I::truncate(v.wide());
                     open = open | if regular { S::Bits::ZERO } else { S::Bits::ONE };
                 }
+                // Not in the loop above: nearly all chunks have nothing but a bound.
+                if let Some(limits) = self.limits.filter(|_| open == S::Bits::ZERO) {
+                    for &x in x {
+                        let back = self.judge(x, U::FUSED).number * self.step;
+                        open = open | if limits.allow(x, back) { S::Bits::ZERO } else { S::Bits::ONE };
+                    }
+                }
                 open == S::Bits::ZERO
             },
         )
@@ -144,8 +163,14 @@ impl<S: Value> Quantizer<S> {
         unit.run(
             #[inline(always)]
             || {
-                for (x, flag) in x.iter().zip(flags) {
+                for (x, flag) in x.iter().zip(&mut *flags) {
                     *flag = u8::from(!self.regular(*x, base, near, U::FUSED).1);
+                }
+                if let Some(limits) = self.limits {
+                    for (&x, flag) in x.iter().zip(flags) {
+                        let back = self.judge(x, U::FUSED).number * self.step;
+                        *flag |= u8::from(!limits.allow(x, back));
+                    }
                 }
             },
         );
@@ -167,8 +192,8 @@ pub(super) fn fill_of(params: &Params) -> Option<u64> {
 }
 
 /// r, which says what a value becomes. `fill` as in [`Quantizer::new`]. `None` without a usable step: it stays itself.
-pub(crate) fn settler<S: Value>(bound: f64, fill: Option<RangeInclusive<u64>>) -> Option<impl Fn(S) -> S + use<S>> {
-    Quantizer::<S>::new(bound, fill).map(|quantizer| move |x| quantizer.settled(x))
+pub(crate) fn settler<S: Value>(used: Used, fill: Option<RangeInclusive<u64>>) -> Option<impl Fn(S) -> S + use<S>> {
+    Quantizer::<S>::new(used, fill).map(|quantizer| move |x| quantizer.settled(x))
 }
 
 /// The base of class 0 for quanta with this middle; `None` where it is beyond what a head can say.

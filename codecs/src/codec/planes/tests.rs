@@ -23,7 +23,7 @@ fn bytes_of(x: f64, dtype: Dtype) -> Vec<u8> {
 }
 
 fn params(bound: Bound, dtype: Dtype, dims: &[u64], fill: Option<f64>) -> Params {
-    let mut params = Params::new(Request { codec: Codec::Planes, bound }, dtype, dims).unwrap();
+    let mut params = Params::new(Request::new(Codec::Planes, bound), dtype, dims).unwrap();
     params.fill = fill.map(|x| if dtype.size == 4 { u64::from((x as f32).to_bits()) } else { x.to_bits() });
     params
 }

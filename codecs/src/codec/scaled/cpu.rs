@@ -270,7 +270,7 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
 fn encode_dictionary<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
     let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
     let params = Params {
-        request: Request { codec: Codec::Planes, bound: Bound::Lossless },
+        request: Request::new(Codec::Planes, Bound::Lossless),
         dtype: code_type(W::SIZE as u8),
         extents,
         fill: None,
@@ -299,7 +299,7 @@ fn encode_dictionary<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<
 /// The frame of the codes.
 fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params {
-        request: Request { codec: Codec::Planes, bound: Bound::Lossless },
+        request: Request::new(Codec::Planes, Bound::Lossless),
         dtype: code_type(W::SIZE as u8),
         extents: chunk.params.extents.unswapped(),
         fill: way.scale.special.map(|_| W::MIN.bits()),

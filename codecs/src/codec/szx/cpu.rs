@@ -2,8 +2,9 @@
 //! Sections, threads over runs of tiles, and the choice of vector unit.
 
 use super::decode;
-use super::encode::{self, ChunkRule, Parts};
+use super::encode::{self, ChunkRule};
 use super::format::{TILE, Words};
+use super::parts::Parts;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::codec::runs;
@@ -155,10 +156,11 @@ pub(super) fn decode_tile<S: Scalar>(payload: &[u8], words: Words<S>, out: &mut 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::bound::Tolerance;
 
     /// Encodes and decodes with every level that this machine has.
-    pub(in super::super) fn every_level_gives_the_same<S: Scalar>(values: &[S], used: Used) {
-        let plan = ChunkRule::new(used, None);
+    pub(in super::super) fn every_level_gives_the_same<S: Scalar>(values: &[S], used: Tolerance) {
+        let plan = ChunkRule::new(used.into(), None);
         let mut want = Vec::new();
         let lens = EncodeRun { values, plan: &plan, level: Portable, out: &mut want }.call().unwrap();
         let mut got = Vec::new();
@@ -176,7 +178,7 @@ pub(super) mod tests {
         });
         let table: Vec<u8> = ends.flat_map(u32::to_le_bytes).collect();
         let ends = Ends::new(TABLE, &table, &want, lens.len()).unwrap();
-        let words = Words::new(matches!(used, Used::PointwiseRelative(_)), used.value());
+        let words = Words::new(matches!(used, Tolerance::PointwiseRelative(_)), used.value());
         let mut portable = vec![S::ZERO; values.len()];
         DecodeRun { ends: &ends, first: 0, words, part: None, level: Portable, out: &mut portable }.call().unwrap();
         let mut out = vec![S::ZERO; values.len()];

@@ -17,15 +17,14 @@
 //! with the decoder's own arithmetic beside them, byte planes. Only blocks with outliers or with values that the quick
 //! check leaves open are gone through one by one.
 
-use super::format::{
-    BITMAP, CODES, Head, Kind, LEADING, Outliers, TILE, Words, magic, pattern_bits, valid, word_bytes,
-};
-use crate::bound::Used;
+use super::format::{CODES, Head, Kind, LEADING, Outliers, Words, magic, pattern_bits, word_bytes};
+use super::parts::{OutlierSet, Parts};
+use crate::bound::{Tolerance, Used};
 use crate::constants::SZX_BLOCK;
 use crate::error::Result;
-use crate::memory;
+use crate::keep::Limits;
 use crate::scalar::{Bits, Scalar, WrappingInt, within};
-use crate::stage::pack::{Bytes, Plane, SLACK};
+use crate::stage::pack::{Bytes, Plane, Portable};
 
 /// What is the same for every block of a chunk.
 #[derive(Clone, Copy)]
@@ -39,6 +38,8 @@ pub(super) struct ChunkRule<S: Scalar> {
     q: u32,
     /// Bits that count as fill; those of an infinity, an outlier anyway, when there is none.
     fill: S::Bits,
+    /// What else must hold.
+    limits: Option<Limits<S>>,
 }
 
 impl<S: Scalar> ChunkRule<S> {
@@ -47,12 +48,19 @@ impl<S: Scalar> ChunkRule<S> {
         let near = S::from_f64(bound);
         let below = if near.to_f64() > bound { S::of_bits(near.bits().minus(S::Bits::ONE)) } else { near };
         ChunkRule {
-            words: Words::new(matches!(used, Used::PointwiseRelative(_)), bound),
+            words: Words::new(matches!(used.tolerance, Tolerance::PointwiseRelative(_)), bound),
             bound,
             below,
             q: pattern_bits::<S>(bound),
             fill: fill.map_or(S::INFINITY.bits(), S::Bits::from_u64),
+            limits: used.guard.map(|guard| guard.limits()),
         }
+    }
+
+    /// Whether `back` may stand for a normal value, where more than the bound is kept.
+    #[inline(always)]
+    fn is_allowed(&self, x: S, back: S) -> bool {
+        self.limits.as_ref().is_none_or(|limits| limits.allow(x, back))
     }
 
     fn pointwise(&self) -> bool {
@@ -113,117 +121,6 @@ fn survey<S: Scalar>(x: &[S; SZX_BLOCK], fill: S::Bits) -> Survey<S> {
     s
 }
 
-/// The parts of one tile while it is being written, FORMAT.md §3.1: each has the capacity for all that a tile may
-/// bring.
-pub(super) struct Parts {
-    heads: Vec<u8>,
-    bases: Vec<u8>,
-    bitmaps: Vec<u8>,
-    outliers: Vec<u8>,
-    codes: Vec<u8>,
-    /// Mid bytes and raw values, up to `mid_len`; a fixed length, because packing writes beyond the end.
-    mid: Vec<u8>,
-    mid_len: usize,
-}
-
-impl Parts {
-    /// For tiles of at most `values` values.
-    pub(super) fn new<S: Scalar>(values: usize) -> Result<Self> {
-        let blocks = values.min(TILE).div_ceil(SZX_BLOCK);
-        Ok(Parts {
-            heads: memory::with_capacity(blocks)?,
-            bases: memory::with_capacity(blocks * S::SIZE)?,
-            bitmaps: memory::with_capacity(blocks * BITMAP)?,
-            outliers: memory::with_capacity(blocks * SZX_BLOCK * S::SIZE)?,
-            codes: memory::with_capacity(blocks * CODES)?,
-            mid: memory::zeros(values.min(TILE) * S::SIZE + SZX_BLOCK + SLACK)?,
-            mid_len: 0,
-        })
-    }
-
-    fn raw<S: Scalar>(&mut self, x: &[S]) {
-        self.heads.push(Head { kind: Kind::Raw, outliers: Outliers::None, codes: false }.pack());
-        let out = &mut self.mid[self.mid_len..self.mid_len + S::SIZE * x.len()];
-        for (out, v) in out.chunks_exact_mut(S::SIZE).zip(x) {
-            out.copy_from_slice(bytemuck::bytes_of(&v.bits().le()));
-        }
-        self.mid_len += S::SIZE * x.len();
-    }
-
-    fn base<S: Scalar>(&mut self, base: S) {
-        self.bases.extend_from_slice(bytemuck::bytes_of(&base.bits().le()));
-    }
-
-    fn outliers<S: Scalar>(&mut self, x: &[S; SZX_BLOCK], set: &OutlierSet) {
-        if set.kind == Outliers::None {
-            return;
-        }
-        self.bitmaps.extend_from_slice(&set.mask.to_le_bytes());
-        let mut left = set.mask;
-        for _ in 0..set.stored {
-            let v = x[left.trailing_zeros() as usize];
-            self.outliers.extend_from_slice(bytemuck::bytes_of(&v.bits().le()));
-            left &= left - 1;
-        }
-    }
-
-    /// Appends all parts to `out` and empties them.
-    fn append(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        let start = out.len();
-        let parts = [&self.heads, &self.bases, &self.bitmaps, &self.outliers, &self.codes];
-        memory::reserve(out, parts.iter().map(|p| p.len()).sum::<usize>() + self.mid_len + 6)?;
-        let fill_up = |out: &mut Vec<u8>| {
-            let len = out.len() - start;
-            out.extend_from_slice(&[0; 3][..len.next_multiple_of(4) - len]);
-        };
-        out.extend_from_slice(&self.heads);
-        fill_up(out);
-        for part in [&self.bases, &self.bitmaps, &self.outliers, &self.codes] {
-            out.extend_from_slice(part);
-        }
-        out.extend_from_slice(&self.mid[..self.mid_len]);
-        fill_up(out);
-        for part in [&mut self.heads, &mut self.bases, &mut self.bitmaps, &mut self.outliers, &mut self.codes] {
-            part.clear();
-        }
-        self.mid_len = 0;
-        Ok(())
-    }
-}
-
-/// Which values are outliers, and how many of them are stored.
-struct OutlierSet {
-    mask: u128,
-    kind: Outliers,
-    stored: u32,
-}
-
-impl OutlierSet {
-    const NONE: OutlierSet = OutlierSet { mask: 0, kind: Outliers::None, stored: 0 };
-
-    /// From a byte per value, 1 where it is an outlier. Copies behind the first `n` values do not count.
-    #[inline(always)]
-    fn new<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, flags: &Plane, level: impl Bytes) -> Self {
-        let mask = level.nonzero(flags) & valid(n);
-        if mask == 0 {
-            return OutlierSet::NONE;
-        }
-        let first = x[mask.trailing_zeros() as usize].bits();
-        let mut differ = S::Bits::ZERO;
-        for (x, &flag) in x.iter().zip(flags) {
-            // A copy has its original's bits, it cannot differ alone.
-            differ = differ | if flag != 0 { x.bits() ^ first } else { S::Bits::ZERO };
-        }
-        let uniform = differ == S::Bits::ZERO;
-        let (kind, stored) = if uniform { (Outliers::Uniform, 1) } else { (Outliers::Each, mask.count_ones()) };
-        OutlierSet { mask, kind, stored }
-    }
-
-    fn bytes<S: Scalar>(&self) -> usize {
-        if self.kind == Outliers::None { 0 } else { BITMAP + self.stored as usize * S::SIZE }
-    }
-}
-
 /// Appends the payload of a tile of 1 to 4096 values.
 #[inline(always)]
 pub(super) fn tile<S: Scalar>(
@@ -233,31 +130,53 @@ pub(super) fn tile<S: Scalar>(
     parts: &mut Parts,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let (blocks, rest) = x.as_chunks::<SZX_BLOCK>();
-    for x in blocks {
-        block(x, SZX_BLOCK, plan, level, parts);
-    }
-    if let Some(&last) = rest.last() {
-        let mut x = [last; SZX_BLOCK];
-        x[..rest.len()].copy_from_slice(rest);
-        block(&x, rest.len(), plan, level, parts);
+    match plan.limits {
+        None => blocks::<S, false>(x, plan, level, parts),
+        Some(_) => blocks_within_limits(x, plan, parts),
     }
     parts.append(out)
 }
 
+/// [`blocks`] of a chunk of which more than the bound is kept. By itself, and the same code for every vector unit, for
+/// few are.
+#[inline(never)]
+fn blocks_within_limits<S: Scalar>(x: &[S], plan: &ChunkRule<S>, parts: &mut Parts) {
+    blocks::<S, true>(x, plan, Portable, parts);
+}
+
+#[inline(always)]
+fn blocks<S: Scalar, const LIMITED: bool>(x: &[S], plan: &ChunkRule<S>, level: impl Bytes, parts: &mut Parts) {
+    let (blocks, rest) = x.as_chunks::<SZX_BLOCK>();
+    for x in blocks {
+        block::<S, LIMITED>(x, SZX_BLOCK, plan, level, parts);
+    }
+    if let Some(&last) = rest.last() {
+        let mut x = [last; SZX_BLOCK];
+        x[..rest.len()].copy_from_slice(rest);
+        block::<S, LIMITED>(&x, rest.len(), plan, level, parts);
+    }
+}
+
 /// The rules of §8.1 in their order.
 #[inline(always)]
-fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &ChunkRule<S>, level: impl Bytes, parts: &mut Parts) {
+fn block<S: Scalar, const LIMITED: bool>(
+    x: &[S; SZX_BLOCK],
+    n: usize,
+    plan: &ChunkRule<S>,
+    level: impl Bytes,
+    parts: &mut Parts,
+) {
+    let allowed = |base: S| !LIMITED || x.iter().all(|&v| !plan.normal(v) || plan.is_allowed(v, base));
     let s = survey(x, plan.fill);
     let any = s.lo <= s.hi;
     let (lo, hi) = (s.lo + S::ZERO, s.hi + S::ZERO);
-    if any && zero_holds(x, lo, hi, plan) {
+    if any && zero_holds(x, lo, hi, plan) && allowed(S::ZERO) {
         filled(x, n, None, s.odd, plan, level, parts);
     } else if s.same {
         filled(x, n, Some(x[0]), false, plan, level, parts);
     } else if !any {
         parts.raw(&x[..n]);
-    } else if let Some(base) = constant(x, lo, hi, plan) {
+    } else if let Some(base) = constant(x, lo, hi, plan).filter(|&base| allowed(base)) {
         filled(x, n, Some(base), s.odd, plan, level, parts);
     } else {
         match plan.words {
@@ -273,9 +192,9 @@ fn block<S: Scalar>(x: &[S; SZX_BLOCK], n: usize, plan: &ChunkRule<S>, level: im
                     let open = step_words(x, lo, w.step, w.inverse, plan.below, &mut words);
                     let holds = |x: S, word: S::Bits| {
                         let back = lo + (S::of_bits(word.plus(magic.bits())) - magic) * w.step;
-                        within(x.to_f64(), back.to_f64(), plan.bound)
+                        within(x.to_f64(), back.to_f64(), plan.bound) && (!LIMITED || plan.is_allowed(x, back))
                     };
-                    let set = if open | s.odd {
+                    let set = if open | s.odd | LIMITED {
                         find_outliers(x, n, plan, level, &mut words, holds)
                     } else {
                         OutlierSet::NONE

@@ -5,6 +5,7 @@ pub(crate) mod cpu;
 mod decode;
 mod encode;
 mod format;
+mod parts;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod steps;

@@ -4,7 +4,7 @@
 use super::cpu::{decode_tile, encode_run};
 use super::encode::ChunkRule;
 use super::format::{Words, pattern_bits};
-use crate::bound::Used;
+use crate::bound::Tolerance;
 use crate::error::Result;
 use crate::scalar::{Bits, Scalar};
 
@@ -18,12 +18,12 @@ pub fn rule<S: Scalar>(bound: f64) -> [u64; 3] {
 }
 
 /// Tiles' lengths in units of four bytes, and their payloads.
-pub fn payloads<S: Scalar>(values: &[S], used: Used, fill: Option<u64>) -> (Vec<u32>, Vec<u8>) {
+pub fn payloads<S: Scalar>(values: &[S], used: Tolerance, fill: Option<u64>) -> (Vec<u32>, Vec<u8>) {
     let mut out = Vec::new();
-    (encode_run(values, &ChunkRule::new(used, fill), &mut out).expect("memory"), out)
+    (encode_run(values, &ChunkRule::new(used.into(), fill), &mut out).expect("memory"), out)
 }
 
 /// The values of a payload of one tile, whole words long.
-pub fn values<S: Scalar>(payload: &[u8], used: Used, out: &mut [S]) -> Result<()> {
-    decode_tile(payload, Words::new(matches!(used, Used::PointwiseRelative(_)), used.value()), out)
+pub fn values<S: Scalar>(payload: &[u8], used: Tolerance, out: &mut [S]) -> Result<()> {
+    decode_tile(payload, Words::new(matches!(used, Tolerance::PointwiseRelative(_)), used.value()), out)
 }

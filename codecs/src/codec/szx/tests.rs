@@ -3,7 +3,7 @@
 //! bounds, threads, damage (`bound.rs`, `never_larger.rs`, `corrupt.rs`, `refused.rs`).
 
 use super::cpu;
-use crate::bound::{self, Used};
+use crate::bound::{self, Tolerance};
 use crate::codec::chunk::Chunk;
 use crate::codec_id::CodecId;
 use crate::frame::Frame;
@@ -15,9 +15,9 @@ use proptest::prelude::*;
 /// Encodes, decodes and judges every value; returns frame and reconstruction.
 fn check<S: Scalar>(values: &[S], bound: Bound, fill: Option<u64>) -> (Vec<u8>, Vec<S>) {
     let dtype = if S::SIZE == 4 { Dtype::F32 } else { Dtype::F64 };
-    let mut params = Params::new(Request { codec: Codec::Szx, bound }, dtype, &[values.len() as u64]).unwrap();
+    let mut params = Params::new(Request::new(Codec::Szx, bound), dtype, &[values.len() as u64]).unwrap();
     params.fill = fill;
-    let used = bound::resolve(bound, || bound::range(values, fill));
+    let used = bound::resolve(bound, || bound::range(values, fill)).into();
     let raw = bytemuck::cast_slice(values);
     let chunk = Chunk { params: &params, raw, threads: 1, used: None, kept: None };
     let mut bytes = Vec::new();
@@ -88,10 +88,10 @@ fn bytes_do_not_depend_on_the_vector_unit() {
     let value = |i: usize| if i.is_multiple_of(331) { odd[i % 8] } else { ((i * i) as f32 * 1e-6).sin() * 7.0 };
     let values: Vec<f32> = (0..100_000).map(value).collect();
     for b in [0.5, 1e-3, 1e-40] {
-        cpu::tests::every_level_gives_the_same(&values, Used::Absolute(b));
+        cpu::tests::every_level_gives_the_same(&values, Tolerance::Absolute(b));
     }
     for r in [1e-2, 1e-7] {
-        cpu::tests::every_level_gives_the_same(&values, Used::PointwiseRelative(r));
+        cpu::tests::every_level_gives_the_same(&values, Tolerance::PointwiseRelative(r));
     }
 }
 

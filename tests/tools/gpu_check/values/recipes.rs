@@ -42,7 +42,7 @@ pub fn bound(k: usize) -> f64 {
 
 fn piece(codec: Codec, bound: Bound, wide: bool, dims: &[u64], fill: Option<u64>, recipe: Recipe) -> Piece {
     let dtype = if wide { Dtype::F64 } else { Dtype::F32 };
-    let mut params = Params::new(Request { codec, bound }, dtype, dims).expect("a sensible request");
+    let mut params = Params::new(Request::new(codec, bound), dtype, dims).expect("a sensible request");
     params.fill = fill;
     let width = if recipe.width > 0 { recipe.width } else { dims[dims.len() - 1] };
     let height = if dims.len() > 1 { dims[dims.len() - 2] } else { 1 };

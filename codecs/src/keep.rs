@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What comes back beside the bound: signs, zeros, the range of a chunk's values.
+//!
+//! ```text
+//! sign     positive values stay positive, negative ones negative; of zeros the bits may change: 0 becomes 0 or -0
+//! zero     0 and -0 come back bit for bit
+//! range    no value comes back below the smallest or above the largest of the chunk's finite values that are not the
+//!          fill value; those two come back bit for bit, and so do zeros
+//! ```
+//!
+//! Frames say nothing of it: a value that would break a promise is stored exactly, as one that would miss its bound.
+//! +0 where the user defined no fill value stretches no range, as under a relative bound: HDF5 pads chunks with it.
+//! Hence zeros of the range's promise, which may lie outside of it.
+
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of promises beside a bound. As a text, `sign`, `zero` and `range` with + between them; nothing for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Keep(u8);
+
+impl Keep {
+    /// Nothing but the bound.
+    pub const NONE: Keep = Keep(0);
+    /// Each value's sign: bit 1 in words.
+    pub const SIGN: Keep = Keep(1);
+    /// Zeros, bit for bit: bit 2.
+    pub const ZERO: Keep = Keep(2);
+    /// The chunk's range: bit 4.
+    pub const RANGE: Keep = Keep(4);
+    const EACH: [(Keep, &str); 3] = [(Keep::SIGN, "sign"), (Keep::ZERO, "zero"), (Keep::RANGE, "range")];
+
+    /// The set of these bits, as words have them.
+    ///
+    /// # Errors
+    /// `Params` for bits that stand for nothing.
+    pub fn new(bits: u32) -> Result<Self> {
+        match bits {
+            0..=7 => Ok(Keep(bits as u8)),
+            _ => Err(Error::params("keep", format!("{bits}; allowed is a sum of 1 sign, 2 zero, 4 range"))),
+        }
+    }
+
+    /// Its bits in words.
+    pub fn bits(self) -> u32 {
+        self.0.into()
+    }
+
+    /// Whether all of `other` is in it.
+    pub fn has(self, other: Keep) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// What is in either.
+    pub fn and(self, other: Keep) -> Self {
+        Keep(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = Keep::EACH.iter().filter(|(keep, _)| self.has(*keep)).map(|(_, name)| *name).collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
+impl FromStr for Keep {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        text.split('+').filter(|_| !text.trim().is_empty()).try_fold(Keep::NONE, |all, name| {
+            let found = Keep::EACH.iter().find(|(_, known)| *known == name.trim());
+            let (keep, _) = found.ok_or_else(|| {
+                Error::params("keep", format!("{text:?}; allowed are sign, zero, range, several with + between them"))
+            })?;
+            Ok(all.and(*keep))
+        })
+    }
+}
+
+/// What a [`Keep`] asks of the values of one chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Guard {
+    /// What is kept.
+    pub keep: Keep,
+    /// Smallest and largest value, infinite where the range is not kept.
+    pub range: (f64, f64),
+    /// The smallest positive number that may stand for a positive one.
+    pub least: f64,
+}
+
+impl Guard {
+    /// For a chunk whose finite values that are not the fill value lie in `range`. `least`: the smallest positive
+    /// number of the chunk's type.
+    pub(crate) fn new(keep: Keep, range: Option<(f64, f64)>, least: f64) -> Option<Self> {
+        let all = (f64::NEG_INFINITY, f64::INFINITY);
+        (keep != Keep::NONE).then(|| Guard {
+            keep,
+            range: range.filter(|_| keep.has(Keep::RANGE)).unwrap_or(all),
+            least,
+        })
+    }
+
+    /// The same in the arithmetic of a codec's type, which holds every number of the chunk's.
+    pub fn limits<S: Scalar>(&self) -> Limits<S> {
+        let (low, high) = (S::from_f64(self.range.0), S::from_f64(self.range.1));
+        let is_sign = self.keep.has(Keep::SIGN);
+        let least = S::from_f64(self.least);
+        Limits {
+            low,
+            high,
+            positive: if is_sign && least > low { least } else { low },
+            negative: if is_sign && -least < high { -least } else { high },
+            zero: if is_sign { (S::ZERO, S::ZERO) } else { (low, high) },
+            is_zero_exact: self.keep.has(Keep::ZERO) || self.keep.has(Keep::RANGE),
+        }
+    }
+}
+
+/// What may stand for a value, by the value's sign.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<S> {
+    low: S,
+    high: S,
+    /// From where to `high` positive values may go, and from `low` to where negative ones, and zeros.
+    positive: S,
+    negative: S,
+    zero: (S, S),
+    is_zero_exact: bool,
+}
+
+impl<S: Scalar> Limits<S> {
+    /// Whether `back` may stand for `x`, which is finite.
+    #[inline(always)]
+    pub fn allow(&self, x: S, back: S) -> bool {
+        let (is_positive, is_negative) = (x > S::ZERO, x < S::ZERO);
+        let is_zero = !(is_positive | is_negative);
+        let low = if is_positive {
+            self.positive
+        } else if is_zero {
+            self.zero.0
+        } else {
+            self.low
+        };
+        let high = if is_negative {
+            self.negative
+        } else if is_zero {
+            self.zero.1
+        } else {
+            self.high
+        };
+        let is_exact = (x == self.low) | (x == self.high) | (is_zero & self.is_zero_exact);
+        (x.bits() == back.bits()) | (!is_exact & (back >= low) & (back <= high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(keep: Keep, range: (f64, f64), x: f32, back: f32) -> bool {
+        let least = f32::from_bits(1).into();
+        Guard::new(keep, Some(range), least).unwrap().limits::<f32>().allow(x, back)
+    }
+
+    #[test]
+    fn what_may_stand_for_a_value_is_what_the_promise_says() {
+        let tiny = f32::from_bits(1);
+        for (keep, x, back, is_allowed) in [
+            (Keep::SIGN, 1.0, tiny, true),
+            (Keep::SIGN, 1.0, 0.0, false),
+            (Keep::SIGN, 1.0, -tiny, false),
+            (Keep::SIGN, -1.0, -tiny, true),
+            (Keep::SIGN, -1.0, -0.0, false),
+            (Keep::SIGN, 0.0, -0.0, true),
+            (Keep::SIGN, -0.0, tiny, false),
+            (Keep::SIGN, 1.0, 9.0, true),
+            (Keep::ZERO, 0.0, -0.0, false),
+            (Keep::ZERO, -0.0, -0.0, true),
+            (Keep::ZERO, 0.0, tiny, false),
+            (Keep::ZERO, 1.0, 0.0, true),
+            (Keep::RANGE, 1.0, 2.0, true),
+            (Keep::RANGE, 1.0, 2.5, false),
+            (Keep::RANGE, 1.0, -3.0, true),
+            (Keep::RANGE, -1.0, -3.5, false),
+            (Keep::RANGE, 2.0, 1.9, false),
+            (Keep::RANGE, 2.0, 2.0, true),
+            (Keep::RANGE, -3.0, -2.9, false),
+            (Keep::RANGE, 0.0, -0.0, false),
+            (Keep::SIGN.and(Keep::RANGE), 1.0, -1.0, false),
+            (Keep::SIGN.and(Keep::RANGE), 1.0, 2.0, true),
+            (Keep::SIGN.and(Keep::RANGE), 1.0, 2.1, false),
+        ] {
+            assert_eq!(allowed(keep, (-3.0, 2.0), x, back), is_allowed, "{keep}: {x:e} as {back:e}");
+        }
+        // Padding lies outside of the range.
+        assert!(allowed(Keep::RANGE, (5.0, 7.0), 0.0, 0.0) && !allowed(Keep::RANGE, (5.0, 7.0), 0.0, 5.0));
+    }
+
+    #[test]
+    fn texts_and_bits_mean_the_same() {
+        for bits in 0..8 {
+            let keep = Keep::new(bits).unwrap();
+            assert_eq!((keep.bits(), keep.to_string().parse::<Keep>().unwrap()), (bits, keep));
+        }
+        assert_eq!("range + sign".parse::<Keep>().unwrap().to_string(), "sign+range");
+        for wrong in ["signs", "sign,zero", "sign+", "+"] {
+            assert!(wrong.parse::<Keep>().is_err(), "{wrong}");
+        }
+        assert!(Keep::new(8).is_err());
+    }
+}
