@@ -12,6 +12,7 @@
 //! +0 where the user defined no fill value stretches no range, as under a relative bound: HDF5 pads chunks with it.
 //! Hence zeros of the range's promise, which may lie outside of it.
 
+use crate::constants::LORENZO_POINT_LIMIT as POINT_LIMIT;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use std::fmt;
@@ -115,6 +116,7 @@ impl Guard {
             negative: if is_sign && -least < high { -least } else { high },
             zero: if is_sign { (S::ZERO, S::ZERO) } else { (low, high) },
             is_zero_exact: self.keep.has(Keep::ZERO) || self.keep.has(Keep::RANGE),
+            is_sign,
         }
     }
 }
@@ -129,6 +131,7 @@ pub struct Limits<S> {
     negative: S,
     zero: (S, S),
     is_zero_exact: bool,
+    is_sign: bool,
 }
 
 impl<S: Scalar> Limits<S> {
@@ -153,6 +156,68 @@ impl<S: Scalar> Limits<S> {
         };
         let is_exact = (x == self.low) | (x == self.high) | (is_zero & self.is_zero_exact);
         (x.bits() == back.bits()) | (!is_exact & (back >= low) & (back <= high))
+    }
+}
+
+/// Which points of `lorenzo`'s interpolation may stand for values. For a zero it is 0 alone.
+#[derive(Debug, Clone, Copy)]
+pub struct PointLimits<S> {
+    limits: Limits<S>,
+    /// Points below it count as those of negative values, the others as those of positive ones.
+    threshold: i32,
+    /// The first and the last for positive values, and for negative ones.
+    positive: (i32, i32),
+    negative: (i32, i32),
+    has_base: bool,
+}
+
+impl<S: Scalar> Limits<S> {
+    /// The points that may stand for values, of which `value` says what they are worth. Neither end of the range is
+    /// among them, but for 0: written again it would be stored exactly.
+    pub(crate) fn of_points(&self, has_base: bool, value: impl Fn(i32) -> S) -> PointLimits<S> {
+        // The first point from which on this is true.
+        let first = |is: &dyn Fn(S) -> bool| {
+            let (mut below, mut from) = (-POINT_LIMIT - 1, POINT_LIMIT + 1);
+            while from - below > 1 {
+                let middle = below.midpoint(from);
+                match is(value(middle)) {
+                    true => from = middle,
+                    false => below = middle,
+                }
+            }
+            from
+        };
+        let (low, high) = (self.low, self.high);
+        let above = |y: S| y > low || (y == low && low == S::ZERO);
+        let beyond = |y: S| y > high || (y == high && high != S::ZERO);
+        PointLimits {
+            limits: *self,
+            threshold: first(&|y| y > S::ZERO),
+            positive: (first(&|y| above(y) && y >= self.positive), first(&beyond) - 1),
+            negative: (first(&above), first(&|y| beyond(y) || y > self.negative) - 1),
+            has_base,
+        }
+    }
+}
+
+impl<S: Scalar> PointLimits<S> {
+    /// Whether no point may stand for a finite value with this point of its own: an end of the range, a zero that no
+    /// point is worth, or a value whose sign its point does not tell.
+    #[inline(always)]
+    pub(crate) fn fixes(&self, x: S, own: i32) -> bool {
+        let Limits { low, high, is_sign, is_zero_exact, .. } = self.limits;
+        let is_zero = x == S::ZERO;
+        let is_fixed_zero = self.has_base | (is_zero_exact & (x.bits() != S::ZERO.bits()));
+        let is_fixed = (x == low) | (x == high) | (is_sign & ((x > S::ZERO) != (own >= self.threshold)));
+        if is_zero { is_fixed_zero } else { is_fixed }
+    }
+
+    /// Whether a point may stand for a value that is not fixed, with this point of its own.
+    #[inline(always)]
+    pub(crate) fn allow(&self, is_zero: bool, own: i32, point: i32) -> bool {
+        let signed = if own < self.threshold { self.negative } else { self.positive };
+        let (first, last) = if is_zero { (0, 0) } else { signed };
+        (point >= first) & (point <= last)
     }
 }
 

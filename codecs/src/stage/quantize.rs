@@ -16,7 +16,7 @@
 //! with the bound one too, what rounding adds cannot exceed it.
 
 use crate::constants::{LORENZO_BASE_FROM, LORENZO_BASE_REACH, LORENZO_FINE_BITS, LORENZO_POINT_LIMIT};
-use crate::keep::Limits;
+use crate::keep::{Guard, Keep, Limits};
 use crate::scalar::{Bits, Scalar, WrappingInt, mul_down, within};
 
 /// Added to and taken from a number below 2^51 in size, it rounds to the nearest integer, ties to even; the lowest bits
@@ -91,6 +91,8 @@ const PLACES: usize = 16;
 /// How many bits of the largest values a bound is worth that is rounded: with more, less than one value of a tile in
 /// ten would miss it as it is; with fewer, values of f32 are more steps from zero than are allowed.
 const ROUNDED: std::ops::Range<f64> = 2.0..32_768.0;
+/// Steps of a range from which on so few values lie about its ends that it does not matter whether these are multiples.
+const MOST_STEPS: f64 = 16_384.0;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
@@ -98,20 +100,19 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option<S::Bits>, bound: f64) -> (f64, f64) {
     // A unit in the last place of a slightly larger number: values around this one may be larger.
     let size = |x: S| (x.to_f64() * 1.0625).abs();
-    let spacing = |size: f64| f64::from_bits((size.to_bits() >> 52).saturating_sub(S::MANTISSA.into()) << 52);
-    let ulp = |x: S| spacing(size(x));
+    let ulp = |x: S| spacing::<S>(size(x));
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill && ulp(*x) <= bound;
     let (mut found, mut many) = ([S::ZERO; PLACES], 0);
-    let even = |k: usize| value(((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize);
-    let other = |k: usize| value(((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128) >> 64) as usize);
+    let even = |k: usize| value(even(k, n));
+    let other = |k: usize| value(other(k, n));
     for x in (0..PLACES).map(even).filter(counts) {
         found[many] = x;
         many += 1;
     }
     let all = || (0..PLACES).flat_map(|k| [even(k), other(k)]).filter(counts);
     let largest = all().map(size).fold(0.0, f64::max);
-    let bits = bound / spacing(largest);
-    let rounded = bits.floor() * spacing(largest);
+    let bits = bound / spacing::<S>(largest);
+    let rounded = bits.floor() * spacing::<S>(largest);
     // Under it, interpolation's steps would be too fine for values so large.
     let fine = largest * f64::from((1 << LORENZO_FINE_BITS) + 1) > 2.0 * rounded * f64::from(LORENZO_POINT_LIMIT);
     // Decimals of half whose step the bound is come back bit for bit as it is.
@@ -146,6 +147,57 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     let whole = ((x * (1.0 / step)) * (1.0 / 256.0) + ROUND) - ROUND;
     let base = S::from_f64(whole * 256.0 * step);
     if base.abs() < S::INFINITY { (base.to_f64(), used) } else { none }
+}
+
+/// The same of a chunk of which more than the bound is kept: multiples that are no zeros and leave no value's sign to
+/// chance; or some of which one end of the range is a multiple, and with a base the other one too. Few values are
+/// outliers then.
+pub(crate) fn guarded_base<S: Scalar>(
+    n: usize,
+    value: impl Fn(usize) -> S,
+    fill: Option<S::Bits>,
+    bound: f64,
+    guard: &Guard,
+) -> (f64, f64) {
+    let places = (0..PLACES).flat_map(|k| [even(k, n), other(k, n)]);
+    let all = || places.clone().map(&value).filter(|x| x.abs() < S::INFINITY && Some(x.bits()) != fill);
+    let zeros = all().filter(|x| *x == S::ZERO).count();
+    let small = all().filter(|x| *x != S::ZERO && x.abs().to_f64() <= 1.5 * bound).count();
+    let least = all().map(S::to_f64).fold(f64::INFINITY, f64::min);
+    let most = all().map(S::to_f64).fold(f64::NEG_INFINITY, f64::max);
+    if guard.keep.has(Keep::SIGN) && small >= zeros && least < bound && most > -bound {
+        // Sums with it are exact where the bound is a multiple of what a bit of the largest values is worth.
+        let spacing = spacing::<S>(least.abs().max(most.abs()) * 1.0625);
+        let bits = bound / spacing;
+        let used = if ROUNDED.contains(&bits) { bits.floor() * spacing } else { bound };
+        let base = S::from_f64(used);
+        if base != S::ZERO && base.abs() < S::INFINITY {
+            return (base.to_f64(), used);
+        }
+    }
+    let (low, high) = guard.range;
+    let is_about_zero = low <= 0.0 && high >= 0.0 && (zeros > 1 || low == 0.0 || high == 0.0);
+    let span = if is_about_zero { high.max(-low) } else { high - low };
+    let steps = (span / (2.0 * bound)).floor() + 1.0;
+    if guard.keep.has(Keep::RANGE) && steps < MOST_STEPS && span > 0.0 {
+        let used = (span / steps / 2.0).min(bound);
+        return (if is_about_zero { NO_BASE } else { low }, used);
+    }
+    base(n, value, fill, bound)
+}
+
+/// What a bit of numbers of this size is worth.
+fn spacing<S: Scalar>(size: f64) -> f64 {
+    f64::from_bits((size.to_bits() >> 52).saturating_sub(S::MANTISSA.into()) << 52)
+}
+
+/// The places of a chunk's values that are looked at for a base: at equal distances, and at others.
+fn even(k: usize, n: usize) -> usize {
+    ((2 * k + 1) as u128 * n as u128 / (2 * PLACES) as u128) as usize
+}
+
+fn other(k: usize, n: usize) -> usize {
+    ((u128::from(GOLDEN.wrapping_mul(k as u64 + 1)) * n as u128) >> 64) as usize
 }
 
 /// Multiples of a distance between the bits of magnitudes: a logarithm, linear within each power of two.

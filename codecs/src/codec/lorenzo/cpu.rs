@@ -46,7 +46,10 @@ pub(crate) fn encode_source<S: Scalar>(
     let fill = chunk.params.fill.map(S::Bits::from_u64);
     let (base, tolerance) = match used.tolerance {
         Tolerance::Absolute(bound) => {
-            let (base, bound) = quantize::base(values.len(), |i| values.at(i), fill, bound);
+            let (base, bound) = match &used.guard {
+                Some(guard) => quantize::guarded_base(values.len(), |i| values.at(i), fill, bound, guard),
+                None => quantize::base(values.len(), |i| values.at(i), fill, bound),
+            };
             (base, Tolerance::Absolute(bound))
         }
         pointwise => (NO_BASE, pointwise),

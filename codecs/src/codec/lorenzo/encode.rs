@@ -30,7 +30,7 @@ use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
-use crate::stage::quantize::{Linear, Log, Quantizer, bridge};
+use crate::stage::quantize::{Linear, Log, Quantizer, Steps, bridge};
 use crate::stage::tiles::{Grid, Tile};
 
 /// The quantiser of Lorenzo's tiles.
@@ -146,8 +146,9 @@ impl<S: Scalar> Scratch<S> {
 pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usize) -> Result<Run> {
     let mut run = Run::new(first, last)?;
     let (log, used) = (matches!(plan.used.tolerance, Tolerance::PointwiseRelative(_)), plan.used.value());
-    let limits = plan.used.guard.map(|guard| guard.limits::<S>());
     let (coarse, fine) = (quantizer::<S>(log, used, plan.base), fine(used, plan.base));
+    let limits = plan.used.guard.map(|guard| guard.limits::<S>());
+    let point_limits = limits.map(|limits| limits.of_points(plan.base != 0.0, |point| fine.value(point)));
     // Beside a base the type must tell multiples of the unit: else a decoded tile would not come back as it is.
     let base = S::from_f64(plan.base);
     let told = base == S::ZERO || base + S::from_f64(used / f64::from((1 << LORENZO_FINE_BITS) + 1)) != base;
@@ -173,7 +174,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
                 Some(cost) => cost,
                 None => estimate::cost(residuals, bits),
             };
-            let view = Interpolate { fine: &fine, fill: plan.fill, limits, x, extents: tile.extents };
+            let view = Interpolate { fine: &fine, fill: plan.fill, limits: point_limits, x, extents: tile.extents };
             let (points, good) = (&mut points[..n], &mut good[..n]);
             // A tile that costs nothing may still be one that was interpolated before.
             let (sampled, possible) = match n > 1 && (cost > 0 || view.on_grid()) {
@@ -194,7 +195,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
             let whole = move |finer: bool| !own || first % step[usize::from(finer)] == 0;
             let every = every.flat_map(|_| interpolate::ways(possible, whole)).map(|way| (way, true));
             let mut ways = sampled.map(|way| (way, false)).into_iter().chain(every).peekable();
-            let stream = &mut stream[..n];
+            let (cost, stream) = (cost + view.outliers_cost(regular), &mut stream[..n]);
             if ways.peek().is_some() {
                 work.reserve(n)?;
                 interpolate::reserve(lattices, n)?;
@@ -204,7 +205,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
                 let Some(made) = view.try_way(way, on_grid, stream, points, good, work) else { continue };
                 // Where values do not tell one unit from the next, any way gives them back.
                 let exact = made.exact && (on_grid || view.on_grid());
-                if exact || estimate::cost(points, bits) < cost {
+                if exact || estimate::cost(points, bits) + view.outliers_cost(good) < cost {
                     predictor = Predictor::Interpolation(way);
                     outliers = made.outliers;
                     residuals.copy_from_slice(points);

@@ -2,7 +2,7 @@
 //! A tile by interpolation: whether its values come back so within the bound, and its residuals. FORMAT.md §8.
 
 use crate::constants::{LORENZO_FINE_BITS, LORENZO_POINT_LIMIT};
-use crate::keep::Limits;
+use crate::keep::PointLimits;
 use crate::scalar::{Scalar, WrappingInt};
 use crate::simd::vectorize;
 use crate::stage::interpolate::{self, Way, Work};
@@ -12,7 +12,7 @@ use crate::stage::quantize::{Linear, Steps};
 pub(super) struct Interpolate<'a, S: Scalar> {
     pub(super) fine: &'a Linear,
     pub(super) fill: Option<S::Bits>,
-    pub(super) limits: Option<Limits<S>>,
+    pub(super) limits: Option<PointLimits<S>>,
     pub(super) x: &'a [S],
     pub(super) extents: [usize; 3],
 }
@@ -27,7 +27,15 @@ impl<S: Scalar> Interpolate<'_, S> {
     /// Whether `v` stays as it is whatever is predicted.
     #[inline(always)]
     fn is_outlier(&self, v: S) -> bool {
-        !self.fine.nearest(v).1 | self.fill.is_some_and(|f| f == v.bits())
+        let (point, counts) = self.fine.nearest(v);
+        !counts | self.fill.is_some_and(|f| f == v.bits()) | self.limits.is_some_and(|limits| limits.fixes(v, point))
+    }
+
+    /// What storing outliers costs, in 1/256 bits, where they depend on the predictor; of others both have as many.
+    #[inline(always)]
+    pub(super) fn outliers_cost(&self, regular: &[u8]) -> u64 {
+        let each = 256 * 8 * S::SIZE as u64;
+        self.limits.as_ref().map_or(0, |_| each * regular.iter().filter(|regular| **regular == 0).count() as u64)
     }
 
     /// The point of value `i` for a sample, and whether it is its own; an outlier's comes from its quantum.
@@ -125,7 +133,7 @@ impl<S: Scalar> Interpolate<'_, S> {
                             let back = fine.value::<S>(r);
                             let mut fits = counts & !(has_fill & (v.bits() == fill));
                             if LIMITED && let Some(limits) = limits {
-                                fits &= limits.allow(v, back);
+                                fits &= !limits.fixes(v, units) & limits.allow(v == S::ZERO, units, r);
                             }
                             d[k] = if fits { residual } else { 0 };
                             row[k] = if fits { r } else { p };
