@@ -101,12 +101,12 @@ __device__ __forceinline__ void make_codebook(const EncodeArgs& args) {
 
 }  // namespace
 
-#define ENTRIES(S, name)                                                                                 \
-    ENTRY(lorenzo_encode_range_##name, EncodeArgs, (THREADS), frame::find_range<S, THREADS, TILE>(args)) \
-    ENTRY(lorenzo_encode_plan_##name, EncodeArgs, (THREADS, LorenzoTuning::PLAN_CTAS), plan<S>(args))    \
-    ENTRY(lorenzo_encode_interpolate_##name, EncodeArgs, (THREADS, LorenzoTuning::INTERPOLATE_CTAS),     \
-          interpolate_tile<S>(args))                                                                     \
-    ENTRY(lorenzo_encode_codebook_##name, EncodeArgs, (codebook::THREADS), make_codebook<S>(args))       \
+#define ENTRIES(S, name)                                                                                     \
+    ENTRY(lorenzo_encode_range_##name, EncodeArgs, (THREADS), frame::find_range<S, THREADS, TILE>(args))     \
+    ENTRY(lorenzo_encode_plan_##name, EncodeArgs, (THREADS, LorenzoTuning::PLAN_CTAS), plan<S, false>(args)) \
+    ENTRY(lorenzo_encode_interpolate_##name, EncodeArgs, (THREADS, LorenzoTuning::INTERPOLATE_CTAS),         \
+          interpolate_tile<S, false>(args))                                                                  \
+    ENTRY(lorenzo_encode_codebook_##name, EncodeArgs, (codebook::THREADS), make_codebook<S>(args))           \
     ENTRY(lorenzo_encode_write_##name, EncodeArgs, (THREADS, LorenzoTuning::WRITE_CTAS), write<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -27,7 +27,9 @@
     ENTRY(planes_lossy_quanta_##name, EncodeArgs, BOUNDS(PlanesTuning<S>::ENCODE_CTAS),                         \
           planes::quanta::encode<S>(args))                                                                      \
     ENTRY(planes_lossy_wide_##name, EncodeArgs, (planes::THREADS, PlanesTuning<S>::LOSSY_WIDE_ENCODE),          \
-          planes::wide::encode_listed<S>(args))                                                                 \
+          planes::wide::encode_listed<S, planes::BOUNDED>(args))                                                \
+    ENTRY(planes_lossy_wide_limited_##name, EncodeArgs, (planes::THREADS, PlanesTuning<S>::LOSSY_WIDE_ENCODE),  \
+          planes::wide::encode_listed<S, planes::LIMITED>(args))                                                \
     ENTRY(planes_lossy_place_##name, EncodeArgs, (planes::THREADS), planes::slots::place(args))                 \
     ENTRY(planes_lossy_take_quanta_##name, DecodeArgs, BOUNDS(PlanesTuning<S>::DECODE_CTAS),                    \
           planes::quanta::decode<S>(args))                                                                      \

@@ -100,9 +100,9 @@ __device__ __forceinline__ void flush(const EncodeArgs& args, EncodeShared<S>& s
     }
 }
 
-template <class S, bool POINTWISE>
-__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, EncodeShared<S>& sh, u64& sum,
-                                            int lane, int w) {
+template <class S, bool POINTWISE, class Limits>
+__device__ __forceinline__ void encode_tile(const EncodeArgs& args, const EncodeChunk& c, const Limits& limits,
+                                            EncodeShared<S>& sh, u64& sum, int lane, int w) {
     using T = Traits<S>;
     constexpr int PER_WARP = SzxTuning<S>::BLOCKS_PER_WARP;
     const u32 t = sh.tile - c.first_tile;
@@ -133,7 +133,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
                 if (count > 0) {
                     const uint4 v = *slot;
                     const S y[4] = {T::value(v.x), T::value(v.y), T::value(v.z), T::value(v.w)};
-                    if (szx::analyse<S, POINTWISE>(b, own[0], y, r, count, lane)) {
+                    if (szx::analyse<S, POINTWISE>(b, own[0], y, r, limits, count, lane)) {
                         *slot = make_uint4(own[0].word[0], own[0].word[1], own[0].word[2], own[0].word[3]);
                         sh.kept[32 * block + lane] = make_uint2(own[0].nibbles, own[0].ranks);
                     }
@@ -146,7 +146,7 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
                 const u32 block = (u32)(w * PER_WARP + k);
                 const int count = block_values(here, block);
                 szx::Block<S> b = {};
-                if (count > 0) szx::analyse<S, POINTWISE>(b, own[k], x[k], r, count, lane);
+                if (count > 0) szx::analyse<S, POINTWISE>(b, own[k], x[k], r, limits, count, lane);
                 if (lane == 0) sh.blocks[block] = b;
             }
         }
@@ -194,8 +194,8 @@ __device__ __forceinline__ void encode_tile(const EncodeArgs& args, const Encode
     }
 }
 
-// Tiles by tickets: one after the other, or one.
-template <class S>
+// Tiles by tickets: one after the other, or one. LIMITED: of chunks of which more than the bound is kept.
+template <class S, bool LIMITED>
 __device__ __forceinline__ void encode(const EncodeArgs& args) {
     __shared__ EncodeShared<S> sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
@@ -214,10 +214,13 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         __syncthreads();
         if (sh.tile >= args.tiles) break;
         const EncodeChunk& c = chunks[sh.chunk];
-        if (c.bound_kind == BOUND_POINTWISE) {
-            encode_tile<S, true>(args, c, sh, sum, lane, w);
+        if constexpr (LIMITED) {
+            const auto limits = keep::limits_of<S>(c, (const ChunkState*)args.states + sh.chunk);
+            encode_tile<S, false>(args, c, limits, sh, sum, lane, w);
+        } else if (c.bound_kind == BOUND_POINTWISE) {
+            encode_tile<S, true>(args, c, szx::Free(), sh, sum, lane, w);
         } else {
-            encode_tile<S, false>(args, c, sh, sum, lane, w);
+            encode_tile<S, false>(args, c, szx::Free(), sh, sum, lane, w);
         }
         // Where words wait in registers there are none left to do this.
     } while (SzxTuning<S>::SLOTS);
@@ -310,7 +313,8 @@ __device__ __forceinline__ void decode(const DecodeArgs& args) {
 #define BOUNDS(S, CTAS) (THREADS<S>, (AT_ONCE<SzxTuning<S>::CTAS, THREADS<S>>))
 #define ENTRIES(S, name)                                                                            \
     ENTRY(szx_range_##name, EncodeArgs, (THREADS<S>), frame::find_range<S, THREADS<S>, TILE>(args)) \
-    ENTRY(szx_encode_##name, EncodeArgs, BOUNDS(S, ENCODE_CTAS), encode<S>(args))                   \
+    ENTRY(szx_encode_##name, EncodeArgs, BOUNDS(S, ENCODE_CTAS), encode<S, false>(args))            \
+    ENTRY(szx_encode_limited_##name, EncodeArgs, BOUNDS(S, ENCODE_CTAS), encode<S, true>(args))     \
     ENTRY(szx_decode_##name, DecodeArgs, BOUNDS(S, DECODE_CTAS), decode<S>(args))
 ENTRIES(float, f32)
 ENTRIES(double, f64)

@@ -244,7 +244,8 @@ impl Dtype {
     }
 
     /// The smallest positive number of a type that takes a bound.
-    pub(crate) fn least_positive(self) -> f64 {
+    #[doc(hidden)]
+    pub fn least_positive(self) -> f64 {
         let bias = (1 << self.exponent_bits.saturating_sub(1)) - 1;
         match self.size {
             8 => f64::from_bits(1),

@@ -16,11 +16,11 @@
 namespace {
 
 // Whether the points in `sh.points` may stand for the tile's values; `same`: they give all but outliers bit for bit.
-template <class S>
+template <class S, class Fill>
 __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
-                                            const quantize::Linear<S>& fine, typename Traits<S>::Bits fill,
-                                            bool& same) {
+                                            const quantize::Linear<S>& fine, const Fill& none, bool& same) {
     using T = Traits<S>;
+    const typename T::Bits fill = bits_of_fill<S>(none);
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     bool veto = false;
     typename T::Bits differ = 0;
@@ -56,16 +56,17 @@ __device__ __forceinline__ bool points_hold(const InterpolateShared& sh, interpo
 
 // The same where every point outside `sh.unsure` surely holds and there is no fill value: looks at those inside alone.
 // `alike`: 32 values are on the grid. If they are not, `on_grid` is false too, and most tiles need no more than this.
-template <class S>
+template <class S, class Fill>
 __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, interpolate::Shape shape, const Source<S>& in,
-                                            const quantize::Linear<S>& fine, bool& alike, int lane, int w) {
+                                            const quantize::Linear<S>& fine, const Fill& fill, bool& alike, int lane,
+                                            int w) {
     constexpr u32 FARTHEST = (u32)fmt::LORENZO_POINT_LIMIT;
     if (w == 0) {
         const u32 i = min((u32)lane * (in.n / 32 + 1), in.n - 1);
         const S x = in.one(i);
         double whole;
         int q;
-        const bool on = !fine.nearest(x, whole, q) || fine.tells(x, whole);
+        const bool on = !fine.nearest(x, whole, q) || is_fixed(x, q, fill) || fine.tells(x, whole);
         const bool all = __all_sync(warp::ALL, on);
         if (lane == 0) sh.alike = all;
     }
@@ -110,19 +111,20 @@ __device__ __forceinline__ bool points_same(const InterpolateShared& sh, interpo
 }
 
 // Whether a tile may have been interpolated this way before: its first point is a multiple of a step then.
-template <class S>
-__device__ __forceinline__ bool first_fits(const Source<S>& in, const quantize::Linear<S>& fine,
-                                           typename Traits<S>::Bits fill, u32 way) {
+template <class S, class Fill>
+__device__ __forceinline__ bool first_fits(const Source<S>& in, const quantize::Linear<S>& fine, const Fill& fill,
+                                           u32 way) {
     using namespace interpolate;
     const S x = in.one(0);
     double whole;
     int q;
-    if (!fine.nearest(x, whole, q) || Traits<S>::bits(x) == fill) return true;
+    if (!fine.nearest(x, whole, q) || is_odd(x, q, fill)) return true;
     const u32 top = max(max(top_of(in.e.x), top_of(in.e.y)), top_of(in.e.z));
     return q % (int)step_at(way, top) == 0;
 }
 
-template <class S>
+// LIMITED: of chunks of which more than the bound is kept.
+template <class S, bool LIMITED>
 __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     __shared__ InterpolateShared sh;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
@@ -141,9 +143,10 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
     meta.kind &= 255u;
     const Source<S> in(c, tiles::of(c.extents, c.tile, number));
     const u32 n = in.n;
-    const typename Traits<S>::Bits fill = fill_of<S>(c);
     const Codebook* found = (const Codebook*)args.shared + chunk;
     const quantize::Linear<S> fine = units<S>(found->used, (S)found->base);
+    const OddOf<S, LIMITED> odd(args, c, chunk, fine, w, lane);
+    const auto& fill = odd.get();
     const interpolate::Shape shape = interpolate::shape_of(in.e);
     // Most points need no second look at their values.
     const bool sure = !(c.flags & FLAG_FILL) && usual<S>(fine.step) && fine.base == S(0);
@@ -171,13 +174,14 @@ __device__ __forceinline__ void interpolate_tile(const EncodeArgs& args) {
         __syncthreads();
         all = code_points(sh, shape, way, in, fine, fill, lane, w);
         bool alike = true, grid = true, same;
-        const bool holds =
-            sure ? unsure_hold(sh, shape, in, fine, alike, lane, w) : points_hold(sh, shape, in, fine, fill, same);
+        const bool holds = sure ? unsure_hold(sh, shape, in, fine, fill, alike, lane, w)
+                                : points_hold(sh, shape, in, fine, fill, same);
         if (sure) same = alike && points_same(sh, shape, in, fine);
         clear_counts(sh);
         __syncthreads();
         mine = huffman::take(sh.bytes, n);
         if (holds) count(sh, mine, n, true, lane, w);
+        if (LIMITED && holds) add_outliers_cost<S>(sh, lane);
         shorter = shorter || (k == 0 && holds && sh.cost < meta.cost);
         same = same && holds;
         if (k == 0) {

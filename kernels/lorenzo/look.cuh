@@ -72,10 +72,9 @@ __device__ __forceinline__ u32 log2_less(u32 n, u32& f) {
 }
 
 // All threads. Overwrites `classes`.
-template <class S>
+template <class S, class Fill>
 __device__ __forceinline__ Looked look(const int* quanta, const Source<S>& in, const quantize::Linear<S>& fine,
-                                       typename Traits<S>::Bits fill, LookShared& sh, u32* classes, u32& cost, int lane,
-                                       int w) {
+                                       const Fill& fill, LookShared& sh, u32* classes, u32& cost, int lane, int w) {
     using T = Traits<S>;
     const Three& e = in.e;
     const u32 t = threadIdx.x, have = (e.x > 1 ? 1 : 0) | (e.y > 1 ? 2 : 0) | (e.z > 1 ? 4 : 0);
@@ -117,7 +116,7 @@ __device__ __forceinline__ Looked look(const int* quanta, const Source<S>& in, c
         auto units = [&](S v, u32 bit, u32& bad) {
             const auto bits = in.swap ? swapped(T::bits(v)) : T::bits(v);
             int q;
-            if (!fine.nearest(T::value(bits), q) || bits == fill) bad |= bit;
+            if (!fine.nearest(T::value(bits), q) || is_odd(T::value(bits), q, fill)) bad |= bit;
             return (u32)q;
         };
         const int* quantum = quanta + (p.z * e.y + p.y) * e.x + p.x;

@@ -173,7 +173,8 @@ __device__ __forceinline__ u32 difference(PlanShared& sh, const Source<S>& in, u
     return all.together();
 }
 
-template <class S>
+// LIMITED: of chunks of which more than the bound is kept.
+template <class S, bool LIMITED>
 __device__ __forceinline__ void plan(const EncodeArgs& args) {
     using T = Traits<S>;
     __shared__ PlanShared sh;
@@ -192,11 +193,15 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         // Each tile for itself: it would take longer to wait for another one.
         double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
         S base = -S(0);
-        if (!log) {
-            used = quantize::base_of<S>(used, fill, base, lane, [&](u32 k) {
-                const auto bits = T::bits(((const S*)c.input)[quantize::base_place(c.values, k)]);
-                return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
-            });
+        auto at = [&](u32 k) {
+            const auto bits = T::bits(((const S*)c.input)[quantize::base_place(c.values, k)]);
+            return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
+        };
+        if constexpr (LIMITED) {
+            used = quantize::base_of<S>(used, fill, keep::limits_of<S>(c, (const ChunkState*)args.states + chunk), base,
+                                        lane, at);
+        } else if (!log) {
+            used = quantize::base_of<S>(used, fill, base, lane, at);
         }
         if (lane == 0) {
             sh.used = used;
@@ -214,11 +219,15 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const double used = sh.used;
     const S base = (S)sh.base;
     bool outliers, exact;
-    if (log) {
+    const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
+    const auto linear = [&] { return quantize::Linear<S>(__dmul_rn(2.0, used), used, limit, base); };
+    if constexpr (LIMITED) {
+        const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
+        quantise(sh, in, quantize::Limited<S>{linear(), limits}, fill, outliers, exact);
+    } else if (log) {
         quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, outliers, exact);
     } else {
-        const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
-        quantise(sh, in, quantize::Linear<S>(__dmul_rn(2.0, used), used, limit, base), fill, outliers, exact);
+        quantise(sh, in, linear(), fill, outliers, exact);
     }
     const bool vec4 = in.e.x % 4 == 0 && small<S>(sh, n, log);
     const u32 axes = selection::choose_axes<THREADS>(sh.points, in.e, in.by_x, in.by_y, vec4, sh.classes, sh.bytes,
@@ -237,18 +246,27 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     if (tried) {
         const quantize::Linear<S> fine = units<S>(used, base);
         // A tile that costs nothing may still be one that was interpolated before.
-        const bool grid = cost == 0 && on_grid(in, fine, fill);
+        const OddOf<S, LIMITED> odd(args, c, chunk, fine, w, lane);
+        const bool grid = cost == 0 && on_grid(in, fine, odd.get());
         if (cost > 0 || grid) {
-            const Looked found = look(sh.points, in, fine, fill, sh.look(), sh.classes, sh.cost, lane, w);
+            const Looked found = look(sh.points, in, fine, odd.get(), sh.look(), sh.classes, sh.cost, lane, w);
             if (cost > 0 && look_pays(in.e, found.cost, found.count, cost, n)) way = found.way;
             possible = found.possible;
         }
-        tried = way || (possible && (grid || on_grid(in, fine, fill)));
+        tried = way || (possible && (grid || on_grid(in, fine, odd.get())));
+    }
+    u32 whole_cost = cost;
+    if (LIMITED && tried) {
+        __syncthreads();
+        if (t == 0) sh.cost = cost;
+        __syncthreads();
+        add_outliers_cost<S>(sh, lane);
+        whole_cost = sh.cost;
     }
     Meta meta = settle_tile(sh, args, blockIdx.x, in, work, mine, axes, outliers, all, lane);
     if ((meta.kind & CLASS) == HUFFMAN)
         add_symbols(sh, mine, n, work.counts(), ((Codebook*)args.shared + chunk)->counts, !tried);
-    if (tried) meta.kind |= TRIED | way << TRIED_WAY | possible << TRIED_SETS, meta.cost = cost;
+    if (tried) meta.kind |= TRIED | way << TRIED_WAY | possible << TRIED_SETS, meta.cost = whole_cost;
     if (t == 0) *work.meta() = meta;
 }
 

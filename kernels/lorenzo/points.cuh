@@ -4,15 +4,11 @@
 // the others bring all values; then all threads code the finer levels. Residuals go where the stream has them.
 #pragma once
 #include "../stage/interpolate/finest.cuh"
-#include "../stage/interpolate/visit.cuh"
-#include "tile.cuh"
+#include "odd.cuh"
 
 namespace {
 
 using tiles::Three;
-
-// An outlier's point before it has one.
-constexpr int NONE = (int)0x80000000u;
 
 struct InterpolateShared : TileShared {
     // Points that may be too far from their values, where they lie.
@@ -29,17 +25,9 @@ static_assert(sizeof(interpolate::Lattice) <= huffman::BINS * 4 &&
                   sizeof(interpolate::Steps) <= selection::SETS * estimate::CLASSES * 4,
               "they fit where counts will be");
 
-// A value in interpolation's units, or `NONE`.
-template <class S>
-__device__ __forceinline__ int in_units(const quantize::Linear<S>& fine, S x, typename Traits<S>::Bits fill) {
-    int q;
-    return fine.nearest(x, q) && Traits<S>::bits(x) != fill ? q : NONE;
-}
-
 // Whether every value that is no outlier lies on a point and tells which, as in a tile that was interpolated before.
-template <class S>
-__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine,
-                                        typename Traits<S>::Bits fill) {
+template <class S, class Fill>
+__device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Linear<S>& fine, const Fill& fill) {
     using T = Traits<S>;
 #pragma unroll 1
     for (u32 k = 0; k < 8; k++) {
@@ -51,7 +39,7 @@ __device__ __forceinline__ bool on_grid(const Source<S>& in, const quantize::Lin
             for (int j = 0; j < 4; j++) {
                 double whole;
                 int q;
-                const bool counts = fine.nearest(x[j], whole, q) && T::bits(x[j]) != fill;
+                const bool counts = fine.nearest(x[j], whole, q) && !is_odd(x[j], q, fill);
                 on = on && (!counts || fine.tells(x[j], whole));
             }
         }
@@ -68,12 +56,47 @@ __device__ __forceinline__ bool usual(double unit) {
     return Traits<S>::W == 4 ? unit > 1e-30 && unit < 1e30 : unit > 1e-290 && unit < 1e290;
 }
 
+// Where value `i` of a tile is among its points, and the other way.
+__device__ __forceinline__ u32 address_of(interpolate::Shape shape, u32 i) {
+    using namespace interpolate;
+    return shape == BLOCK   ? Whole<3>::address(Whole<3>::where(i))
+           : shape == PLANE ? Whole<2>::address(Whole<2>::where(i))
+           : shape == LINE  ? Whole<1>::address(Whole<1>::where(i))
+                            : i;
+}
+__device__ __forceinline__ u32 number_of(interpolate::Shape shape, u32 at) {
+    using namespace interpolate;
+    if (shape == ANY) return at;
+    const Three p = shape == BLOCK ? Whole<3>::place(at) : shape == PLANE ? Whole<2>::place(at) : Whole<1>::place(at);
+    return shape == BLOCK   ? (p.z * Whole<3>::SIDE_Y + p.y) * Whole<3>::SIDE_X + p.x
+           : shape == PLANE ? p.y * Whole<2>::SIDE_X + p.x
+                            : p.x;
+}
+
+// Whether a value may have this point, of which `in_units` told `read`; if not it becomes an outlier.
+template <class Fill>
+__device__ __forceinline__ bool settle_point(InterpolateShared&, interpolate::Shape, u32, int, u32, const Fill&) {
+    return true;
+}
+template <class S>
+__device__ __forceinline__ bool settle_point(InterpolateShared& sh, interpolate::Shape shape, u32 at, int read,
+                                             u32 point, const PointLimits<S>& limits) {
+    if (read == NONE || limits.allow(read, (int)point)) return true;
+    const u32 i = number_of(shape, at);
+    atomicOr(sh.outliers + i / 32, 1u << (i % 32));
+    sh.some = 1;
+    return false;
+}
+
 // The point at `at` and its residual, number `i` of the stream, from what is predicted. Adds its zigzag value to `all`.
-__device__ __forceinline__ void code_one(InterpolateShared& sh, u32 i, u32 at, u32 predicted, u32 step, All& all) {
+template <class Fill>
+__device__ __forceinline__ void code_one(InterpolateShared& sh, interpolate::Shape shape, u32 i, u32 at, u32 predicted,
+                                         u32 step, All& all, const Fill& fill) {
     const int read = sh.points[at];
-    const u32 x = read == NONE ? predicted : (u32)read;
-    const int d = interpolate::residual(x, predicted, step);
-    const u32 r = (u32)interpolate::point(predicted, d, step);
+    u32 x = point_of(read, predicted, fill);
+    int d = interpolate::residual(x, predicted, step);
+    u32 r = (u32)interpolate::point(predicted, d, step);
+    if (!settle_point(sh, shape, at, read, r, fill)) x = r = predicted, d = 0;
     sh.points[at] = (int)r;
     u32 z = estimate::zigzag(d);
     const bool unsure = r - x == interpolate::STEP / 2 || r + SURE > 2 * SURE;
@@ -111,9 +134,9 @@ struct Coarsest {
 
 // The first warp brings the coarsest points; `address` tells where they go. Outliers go to `sh.outliers`; tells whether
 // this thread has met some.
-template <class S, class Address>
+template <class S, class Fill, class Address>
 __device__ __forceinline__ bool bring_coarsest(InterpolateShared& sh, u32 few, const Source<S>& in,
-                                               const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
+                                               const quantize::Linear<S>& fine, const Fill& fill, int lane,
                                                Address address) {
     constexpr u32 EACH = (interpolate::FEW + 31) / 32;
     const u32 count = interpolate::points_at(in.e, few);
@@ -146,10 +169,10 @@ __device__ __forceinline__ bool bring_coarsest(InterpolateShared& sh, u32 few, c
 
 // The other warps bring all values, each 128 at a time: `put(first place, points)` for every four; `where`
 // tells places.
-template <class S, class Where, class Put>
+template <class S, class Fill, class Where, class Put>
 __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Source<S>& in,
-                                             const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
-                                             int w, Where where, Put put) {
+                                             const quantize::Linear<S>& fine, const Fill& fill, int lane, int w,
+                                             Where where, Put put) {
     constexpr u32 APART = 128 * (THREADS / 32 - 1);
     const u32 n = in.n;
     bool some = false;
@@ -182,14 +205,14 @@ __device__ __forceinline__ bool bring_others(InterpolateShared& sh, const Source
 
 // Points and residuals of a whole tile, in a way that FORMAT.md's kinds have. Returns this thread's zigzag values
 // together.
-template <u32 RANK, class S>
+template <u32 RANK, class S, class Fill>
 __device__ __forceinline__ u32 code_whole(InterpolateShared& sh, u32 way, const Source<S>& in,
-                                          const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
-                                          int w) {
+                                          const quantize::Linear<S>& fine, const Fill& fill, int lane, int w) {
     using namespace interpolate;
     using W = Whole<RANK>;
     All all = {0, 0};
-    auto one = [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, i, at, guess, step, all); };
+    constexpr Shape SHAPE = RANK == 3 ? BLOCK : RANK == 2 ? PLANE : LINE;
+    auto one = [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, SHAPE, i, at, guess, step, all, fill); };
     // The first warp looks at its own points before others have brought theirs.
     bool some;
     if (w == 0) {
@@ -219,10 +242,9 @@ __device__ __forceinline__ u32 code_whole(InterpolateShared& sh, u32 way, const 
 }
 
 // The same of any other tile.
-template <class S>
+template <class S, class Fill>
 __device__ __forceinline__ u32 code_any(InterpolateShared& sh, u32 way, const Source<S>& in,
-                                        const quantize::Linear<S>& fine, typename Traits<S>::Bits fill, int lane,
-                                        int w) {
+                                        const quantize::Linear<S>& fine, const Fill& fill, int lane, int w) {
     const Coarsest coarsest(interpolate::few_from(in.e), in.e);
     All all = {0, 0};
     interpolate::prepare(sh.lattice(), sh.steps(), in.e);
@@ -250,36 +272,19 @@ __device__ __forceinline__ u32 code_any(InterpolateShared& sh, u32 way, const So
     if (some) atomicOr(&sh.some, 1u);
     interpolate::visit_any(
         sh.points, sh.lattice(), sh.steps(), way, in.n, [] { __syncthreads(); },
-        [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, i, at, guess, step, all); });
+        [&](u32 i, u32 at, u32 guess, u32 step) { code_one(sh, interpolate::ANY, i, at, guess, step, all, fill); });
     return all.together();
 }
 
 // Of any tile. `sh.some` tells whether there are outliers.
-template <class S>
+template <class S, class Fill>
 __device__ __forceinline__ u32 code_points(InterpolateShared& sh, interpolate::Shape shape, u32 way,
-                                           const Source<S>& in, const quantize::Linear<S>& fine,
-                                           typename Traits<S>::Bits fill, int lane, int w) {
+                                           const Source<S>& in, const quantize::Linear<S>& fine, const Fill& fill,
+                                           int lane, int w) {
     return shape == interpolate::BLOCK   ? code_whole<3>(sh, way, in, fine, fill, lane, w)
            : shape == interpolate::PLANE ? code_whole<2>(sh, way, in, fine, fill, lane, w)
            : shape == interpolate::LINE  ? code_whole<1>(sh, way, in, fine, fill, lane, w)
                                          : code_any(sh, way, in, fine, fill, lane, w);
-}
-
-// Where value `i` of a tile is among its points, and the other way.
-__device__ __forceinline__ u32 address_of(interpolate::Shape shape, u32 i) {
-    using namespace interpolate;
-    return shape == BLOCK   ? Whole<3>::address(Whole<3>::where(i))
-           : shape == PLANE ? Whole<2>::address(Whole<2>::where(i))
-           : shape == LINE  ? Whole<1>::address(Whole<1>::where(i))
-                            : i;
-}
-__device__ __forceinline__ u32 number_of(interpolate::Shape shape, u32 at) {
-    using namespace interpolate;
-    if (shape == ANY) return at;
-    const Three p = shape == BLOCK ? Whole<3>::place(at) : shape == PLANE ? Whole<2>::place(at) : Whole<1>::place(at);
-    return shape == BLOCK   ? (p.z * Whole<3>::SIDE_Y + p.y) * Whole<3>::SIDE_X + p.x
-           : shape == PLANE ? p.y * Whole<2>::SIDE_X + p.x
-                            : p.x;
 }
 
 }  // namespace

@@ -42,14 +42,25 @@ struct Chunk {
     bool usable;
     u64 fill;
     double step, inverse, most;
+    // What else is kept, by the flags.
+    double low, high, positive, negative;
     Place place;
 };
 
 // A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
 __device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
 
+// How a kernel codes values: without loss, under a bound, or under one beside which more is kept.
+constexpr int LOSSLESS = 0, BOUNDED = 1, LIMITED = 2;
+
+// What else than the bound is kept of a chunk.
+template <class S>
+__device__ __forceinline__ keep::Limits<S> limits_of(const Chunk& c) {
+    return {(S)c.low, (S)c.high, (S)c.positive, (S)c.negative, c.flags & keep::ANY};
+}
+
 // Keeps chunk `number` of the batch, with its rule if LOSSY. Whole warp.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, u32 number, int lane) {
     const EncodeChunk& c = ((const EncodeChunk*)args.chunks)[number];
     const ChunkState* state = (const ChunkState*)args.states + number;
@@ -60,6 +71,12 @@ __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, 
         kept.array = array_of(c, c.input);
         kept.flags = flags_of(c), kept.fill = c.fill;
         if constexpr (LOSSY) kept.step = r.step, kept.inverse = r.inverse, kept.most = r.most, kept.usable = r.usable;
+        if constexpr (LOSSY) {
+            if (c.flags & keep::ANY) {
+                const keep::Limits<S> l = keep::limits_of<S>(c, state);
+                kept.low = l.low, kept.high = l.high, kept.positive = l.positive, kept.negative = l.negative;
+            }
+        }
         kept.place = {number,
                       c.first_tile,
                       (u64)state,

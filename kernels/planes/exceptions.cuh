@@ -20,7 +20,8 @@ namespace planes {
 // The chunk's rule, as the stage keeps it.
 template <class S>
 __device__ __forceinline__ Rule<S> rule_of(const Stage& s) {
-    return {(S)s.chunk.step, (S)s.chunk.inverse, (S)s.chunk.most, s.chunk.usable};
+    return {(S)s.chunk.step,      (S)s.chunk.inverse, (S)s.chunk.most, s.chunk.usable, (s.chunk.flags & keep::ANY) != 0,
+            limits_of<S>(s.chunk)};
 }
 
 // The extremes of the quanta of the first plane that has a normal value. False: none has. Whole warp.

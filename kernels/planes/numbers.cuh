@@ -23,7 +23,7 @@ struct TilePlan {
 };
 
 // A tile's values, and what the bound makes of them: FORMAT.md §8.1.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 struct Source {
     using T = Traits<S>;
     using I = Int<S>;
@@ -193,7 +193,7 @@ __device__ __forceinline__ bool base_of(const Int<S> (&v)[8][4], u32 mask, Int<S
 
 // Writes a tile of class 3; returns what its words add to the checksum, the first under `key`. A warp a row, in a loop
 // that is not unrolled: a frame has few of these, and fetching long code costs more than running it. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ u64 put_raw(const Source<S, LOSSY>& in, u32 tile, u32* to, u64 key, u32 thread) {
     using T = Traits<S>;
     constexpr u32 W = T::W / 4;

@@ -10,6 +10,7 @@
 // range: they are looked at once a tile. A tile where anything fails goes to exceptions.cuh, which looks at each value;
 // what is not a few exceptions is encode_any.cuh's.
 #pragma once
+#include "../base/keep.cuh"
 #include "../prim/warp.cuh"
 
 namespace planes {
@@ -21,6 +22,9 @@ struct Rule {
     // A rounded error not above it is an error not above the bound.
     S most;
     bool usable;
+    // More than the bound is kept.
+    bool limited;
+    keep::Limits<S> limits;
 };
 
 template <class S>
@@ -34,6 +38,7 @@ __device__ __forceinline__ Rule<S> rule(double bound) {
     r.usable = (double)r.step >= 1.0 / FAR && (double)r.step <= FAR;
     r.inverse = T::round(__ddiv_rn(1.0, (double)r.step));
     r.most = T::surely(bound);
+    r.limited = false;
     return r;
 }
 
@@ -127,6 +132,7 @@ struct Judged {
         within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
         const S back = T::mul(number, r.step), error = T::sub(x, back);
         holds = within && error <= r.most && error >= -r.most && T::bits(back) != fill;
+        if (r.limited) holds = holds && r.limits.allow(x, back);
     }
     // The bits of r(x).
     __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {

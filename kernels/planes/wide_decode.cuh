@@ -287,7 +287,7 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
 
 // Takes tile `t` of a chunk, whose words `from` on are `words`; the tile's place in the frame was found right. Adds to
 // `sum` what its words add to the checksum, where nobody has summed them. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ bool take(DecodeStage<S>& s, const DecodeChunk& c, u32 t, const frame::Span& span, u64& sum,
                                      int w, int lane) {
     const u32 thread = 32 * w + lane, words = span.to - span.from;

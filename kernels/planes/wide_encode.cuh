@@ -107,12 +107,12 @@ __device__ __forceinline__ u32 choose_predictor(Stage<S>& s, u32 rank, u32 held,
 
 // Class 1: quanta less a base, exceptions bridged, in `v`; the rest in the stage's plan. False: the tile is of another
 // class. FORMAT.md §8.2, rule 4. Whole CTA.
-template <class S>
+template <class S, int LOSSY>
 __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, Int<S> (&v)[8][4], int w, int lane) {
     using T = Traits<S>;
     using I = Int<S>;
     const Chunk& c = s.chunks[slot];
-    const Source<S, true> in = source<S, true>(c, index, lane);
+    const Source<S, LOSSY> in = source<S, LOSSY>(c, index, lane);
     if (!in.r.usable) return false;
     Special<S>& here = s.special[w];
     u32 mask = 0, count = 0;
@@ -178,7 +178,7 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
 
 // Class 2: numbers less a base in `v`; the rest in the stage's plan. `image`: working memory, for which a tile that
 // waits there leaves. FORMAT.md §8.2, rules 5 and 6. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void survey_bits(Stage<S>& s, u32 slot, u32 index, u32 turn, Int<S> (&v)[8][4], int w,
                                             int lane) {
     using I = Int<S>;
@@ -318,7 +318,7 @@ __device__ __forceinline__ void put_front(Stage<S>& s, u32* to, const Classes& c
 }
 
 // Puts the payload of a tile together in image `turn`; the words that it has, `raw` where it is of class 3. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ u32 put_payload(Stage<S>& s, u32 slot, u32 index, u32 turn, const Tile& p,
                                            const Int<S> (&v)[8][4], const Classes& classes, bool& raw, int w,
                                            int lane) {
@@ -385,7 +385,7 @@ __device__ __forceinline__ u32 put_payload(Stage<S>& s, u32 slot, u32 index, u32
 
 // Codes a tile of one of the classes from `kind` on, whose chunk is in `slot`, into image `turn`; the words that it
 // has, `raw` where it is of class 3, which is not written. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ u32 code_tile(Stage<S>& s, u32 slot, u32 index, u32 kind, u32 turn, bool& raw, int w,
                                          int lane) {
     const Chunk& c = s.chunks[slot];
@@ -395,7 +395,7 @@ __device__ __forceinline__ u32 code_tile(Stage<S>& s, u32 slot, u32 index, u32 k
     if (thread == 0) s.any = s.longest = 0;
     Int<S> v[8][4];
     bool quanta = false;
-    if constexpr (LOSSY) quanta = kind < 2 && survey_quanta<S>(s, slot, index, v, w, lane);
+    if constexpr (LOSSY) quanta = kind < 2 && survey_quanta<S, LOSSY>(s, slot, index, v, w, lane);
     if (!quanta) survey_bits<S, LOSSY>(s, slot, index, turn, v, w, lane);
     __syncthreads();
     difference(s, v, s.plan.head >> 2 & 3, c.array.rank, w, lane);
@@ -425,7 +425,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
         const u32 slot = next.slot, index = next.tile - s.chunks[slot].place.first_tile;
         if (w == 1) draw(args, s, slot, lane);
         bool raw = false;
-        const u32 total = code_tile<S, false>(s, slot, index, 2, turn, raw, w, lane);
+        const u32 total = code_tile<S, LOSSLESS>(s, slot, index, 2, turn, raw, w, lane);
         if (thread == 0) s.pending[turn] = {index, total, slot, raw};
         turn ^= PlanesTuning<S>::IMAGES - 1;
         __syncthreads();
@@ -440,7 +440,7 @@ __device__ __forceinline__ void encode(const EncodeArgs& args) {
 constexpr u32 NONE = ~0u;
 
 // Under a bound: tiles that are listed, one after the other, into their slots. Whole CTA.
-template <class S>
+template <class S, int LOSSY>
 __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
     __shared__ Stage<S> s;
     const int lane = threadIdx.x & 31, w = threadIdx.x / 32;
@@ -470,13 +470,13 @@ __device__ __forceinline__ void encode_listed(const EncodeArgs& args) {
         bool raw = kind == RAW;
         u32 total = 0;
         if (LIKELY(!raw)) {
-            total = code_tile<S, true>(s, 0, index, kind, 0, raw, w, lane);
+            total = code_tile<S, LOSSY>(s, 0, index, kind, 0, raw, w, lane);
             __syncthreads();
         }
         if (LIKELY(!raw)) {
             for (u32 i = thread; i < total; i += THREADS) slot[i] = s.images[0][i];
         } else {
-            const Source<S, true> in = source<S, true>(c, index, lane);
+            const Source<S, LOSSY> in = source<S, LOSSY>(c, index, lane);
             total = 1 + sizeof(S) / 4 * inside_of(c.array, in.p);
             put_raw(in, index, slot, 0, thread);
         }

@@ -89,10 +89,11 @@ struct Stage {
 };
 
 // A tile's values.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ Source<S, LOSSY> source(const Chunk& c, u32 index, int lane) {
     Rule<S> rule = {};
-    if constexpr (LOSSY) rule = {(S)c.step, (S)c.inverse, (S)c.most, c.usable};
+    if constexpr (LOSSY) rule = {(S)c.step, (S)c.inverse, (S)c.most, c.usable, false, {}};
+    if constexpr (LOSSY == LIMITED) rule.limited = true, rule.limits = limits_of<S>(c);
     return {c.array, tile_at(c.array, index, lane), rule, c.flags, c.fill};
 }
 
@@ -103,7 +104,7 @@ __device__ __forceinline__ I* numbers_at(u32* image, int block, int k, int lane)
 }
 
 // A row of a block: its bits; numbers of the plan's map. `ordered` bits stand in shared memory.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void load_bits(u32* image, const Source<S, LOSSY>& in, int block, int k, int lane,
                                           Int<S> (&y)[4]) {
     using I = Int<S>;
@@ -126,7 +127,7 @@ __device__ __forceinline__ void tell_exceptions(Stage<S>& s, u32 mask, u32 count
 }
 
 // Finds a block's exceptions of class 2; `low`: those with low bits too. Whole warp.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void find_exceptions(Stage<S>& s, u32* image, const Source<S, LOSSY>& in, bool low,
                                                 int block, int lane) {
     using I = Int<S>;
@@ -174,7 +175,7 @@ __device__ __forceinline__ bool sum_exceptions(const Stage<S>& s, TilePlan& plan
 }
 
 // What map 1 asks of a block. Whole warp.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Source<S, LOSSY>& in, bool marked,
                                               int block, int lane) {
     using I = Int<S>;
@@ -191,7 +192,7 @@ __device__ __forceinline__ void find_integers(Stage<S>& s, u32* image, const Sou
 }
 
 // Makes numbers of map 1 of a block's bits, in shared memory.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void put_integers(u32* image, const Source<S, LOSSY>& in, int exponent, int block,
                                              int lane) {
     using T = Traits<S>;
@@ -207,7 +208,7 @@ __device__ __forceinline__ void put_integers(u32* image, const Source<S, LOSSY>&
 }
 
 // Puts a block's bits into shared memory, ordered where they are a float's.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __forceinline__ void put_bits(u32* image, const Source<S, LOSSY>& in, int block, int lane) {
     using I = Int<S>;
 #pragma unroll 1
@@ -317,7 +318,7 @@ __device__ __forceinline__ u32 best_predictor(const Stage<S>& s, u32& least) {
 
 // Plans a tile that may have specials, whose bits are in shared memory: exceptions, map, base and predictor. Leaves its
 // numbers there. Whole CTA.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u32 index, u32 specials, int block,
                                             int lane) {
     using I = Int<S>;
@@ -373,7 +374,7 @@ __device__ __noinline__ void survey_special(Stage<S>& s, u32 slot, u32* image, u
 }
 
 // Puts the values of exceptions that have not all the same bits. Whole warp.
-template <class S, bool LOSSY>
+template <class S, int LOSSY>
 __device__ __noinline__ void put_special(const Stage<S>& s, u32 slot, u32 index, u32* to, int block, int lane) {
     const Source<S, LOSSY> in = source<S, LOSSY>(s.chunks[slot], index, lane);
     const u32 mask = s.masks[block][lane] & inside_block(in.array, in.p, block), count = (u32)__popc(mask);

@@ -82,6 +82,13 @@ shared_structs! {
         fill: u64,
         /// What `bound_kind` says it is.
         bound: f64,
+        /// Where the range is kept: its ends, the lower one above the upper one where a kernel finds them or there are
+        /// none.
+        low: f64,
+        /// See `low`.
+        high: f64,
+        /// Where signs are kept: the smallest positive number of the chunk's type.
+        least: f64,
         /// Where the tiles' payloads start.
         payload_at: u64,
         /// `BOUND_ABSOLUTE`, `BOUND_RANGE` (times the chunk's value range) or `BOUND_POINTWISE`.
@@ -311,6 +318,9 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("FLAG_FILL", FLAG_FILL),
     ("FLAG_SWAP", FLAG_SWAP),
     ("FLAG_FLOAT", FLAG_FLOAT),
+    ("FLAG_SIGN", FLAG_SIGN),
+    ("FLAG_ZERO", FLAG_ZERO),
+    ("FLAG_RANGE", FLAG_RANGE),
     ("INTEGER_SIGNED", INTEGER_SIGNED),
     ("INTEGER_SWAP", INTEGER_SWAP),
     ("LORENZO_SHARED", LORENZO_SHARED),
@@ -337,6 +347,12 @@ pub const FLAG_FILL: u32 = 1;
 pub const FLAG_SWAP: u32 = 2;
 /// The numbers are floating-point: without a bound they are coded as integers of the same order.
 pub const FLAG_FLOAT: u32 = 4;
+/// Signs are kept.
+pub const FLAG_SIGN: u32 = 8;
+/// Zeros are kept bit for bit.
+pub const FLAG_ZERO: u32 = 16;
+/// The range is kept.
+pub const FLAG_RANGE: u32 = 32;
 /// Integers have a sign.
 pub const INTEGER_SIGNED: u32 = 16;
 /// Integers have the other byte order.

@@ -10,6 +10,7 @@
 // Most f32 values need no f64, which many GPUs compute at a 64th of the speed (SLOW_F64): `quick` finds the same
 // quantum by sums and products of f32, and says whether it is sure of it.
 #pragma once
+#include "../base/keep.cuh"
 #include "../prim/warp.cuh"
 #include "../tuning.cuh"
 
@@ -89,6 +90,8 @@ struct Linear {
 // The base of a chunk under an absolute bound, or -0, from the values at BASE_PLACES places at equal distances and as
 // many others, which `at(k)` tells. Returns the bound used. Whole warp.
 constexpr int BASE_PLACES = 16;
+// Steps of a range from which on it does not matter whether its ends are multiples.
+constexpr double MOST_STEPS = 16384.0;
 // Of a chunk of `values`.
 __device__ __forceinline__ u64 base_place(u64 values, u32 k) {
     if (k < BASE_PLACES) return (2 * k + 1) * values / (2 * BASE_PLACES);
@@ -148,6 +151,49 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     base = found;
     return used;
 }
+
+// The same where more than the bound is kept: multiples that are no zeros, or of which ends of the range are some.
+template <class S, class At>
+__device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits fill, const keep::Limits<S>& limits,
+                                          S& base, int lane, At at) {
+    using T = Traits<S>;
+    const S x = at((u32)lane);
+    const bool counts = (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill;
+    const double size = fabs((double)x);
+    const int zeros = __popc(__ballot_sync(warp::ALL, counts && x == S(0)));
+    const int small = __popc(__ballot_sync(warp::ALL, counts && x != S(0) && size <= __dmul_rn(1.5, bound)));
+    double least = counts ? (double)x : Traits<double>::infinity(), most = counts ? (double)x : -least;
+    warp::range(least, most);
+    base = -S(0);
+    if ((limits.flags & FLAG_SIGN) && small >= zeros && least < bound && most > -bound) {
+        const double largest = __dmul_rn(fmax(fabs(least), fabs(most)), 1.0625);
+        const u64 e = Traits<double>::bits(largest) >> 52;
+        const double spacing = e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
+        const double bits = __ddiv_rn(bound, spacing);
+        const double used = bits >= 2.0 && bits < 32768.0 ? __dmul_rn(floor(bits), spacing) : bound;
+        const S half = T::round(used);
+        if (half != S(0) && half < T::infinity()) {
+            base = half;
+            return used;
+        }
+    }
+    const double low = (double)limits.low, high = (double)limits.high;
+    const bool about_zero = low <= 0.0 && high >= 0.0 && (zeros > 1 || low == 0.0 || high == 0.0);
+    const double span = about_zero ? fmax(high, -low) : __dsub_rn(high, low);
+    const double steps = __dadd_rn(floor(__ddiv_rn(span, __dmul_rn(2.0, bound))), 1.0);
+    if ((limits.flags & FLAG_RANGE) && steps < MOST_STEPS && span > 0.0) {
+        if (!about_zero) base = limits.low;
+        return fmin(__dmul_rn(__ddiv_rn(span, steps), 0.5), bound);
+    }
+    return base_of<S>(bound, fill, base, lane, at);
+}
+
+// Linear quanta that keep more than the bound.
+template <class S>
+struct Limited {
+    Linear<S> linear;
+    keep::Limits<S> limits;
+};
 
 // An integer as a number, without a conversion.
 __device__ __forceinline__ double number(int q) {
@@ -242,6 +288,23 @@ __device__ __forceinline__ u32 four(const Log<S>& l, const S (&x)[4], typename T
         if (j == 1) q[1] = k;
         if (j == 2) q[2] = k;
         if (j == 3) q[3] = k;
+    }
+    return good;
+}
+
+template <class S>
+__device__ __forceinline__ u32 four(const Limited<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid,
+                                    int (&q)[4], typename Traits<S>::Bits& differ) {
+    using T = Traits<S>;
+    u32 good = 0;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        double whole;
+        const bool counts = l.linear.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
+        const S back = l.linear.value(whole);
+        const bool fits = (valid >> j & 1) && counts && l.linear.holds(x[j], back) && l.limits.allow(x[j], back);
+        good |= (u32)fits << j;
+        differ |= fits ? T::bits(back) ^ T::bits(x[j]) : 0;
     }
     return good;
 }

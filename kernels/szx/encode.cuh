@@ -18,6 +18,7 @@
 // `analyse` runs all but the last, and leaves raw what gains nothing.
 // What belongs to four neighbouring values is a nibble of one lane; two lanes' nibbles are a byte of a bitmap.
 #pragma once
+#include "../base/keep.cuh"
 #include "format.cuh"
 
 namespace szx {
@@ -90,6 +91,28 @@ __device__ __forceinline__ Regular<S> find_regular(const S (&x)[4], const Rule<S
     }
     warp::range(lo, hi);
     return {T::add(lo, S(0)), T::add(hi, S(0)), regular, all};
+}
+
+// Nothing but the bound is kept.
+struct Free {
+    template <class S>
+    __device__ __forceinline__ bool allow(S, S) const {
+        return true;
+    }
+};
+template <class Limits>
+constexpr bool IS_FREE = false;
+template <>
+constexpr bool IS_FREE<Free> = true;
+
+// Whether one value may stand for all regular ones, as far as that is not the bound's matter. Whole warp.
+template <class S, class Limits>
+__device__ __forceinline__ bool allow_all(const S (&x)[4], const Regular<S>& regular, const Limits& limits, S back) {
+    if (IS_FREE<Limits>) return true;
+    bool all = true;
+#pragma unroll
+    for (int j = 0; j < 4; j++) all = all && (!(regular.which >> j & 1) || limits.allow(x[j], back));
+    return __all_sync(warp::ALL, all);
 }
 
 // Whether those of this lane's values that `which` names all have these bits.
@@ -211,10 +234,10 @@ __device__ __forceinline__ u32 difference_words(Block<S>& b, LaneWords<S>& own, 
 
 // Finds whether a block that is not all zeros is constant, coded or raw; makes its base, and the words of a coded one.
 // Outliers so far are the values that are not regular. Nested ifs: with returns the compiler spills more. Whole warp.
-template <class S, bool POINTWISE>
-__device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r, Block<S>& b,
-                                         LaneWords<S>& own, bool& constant, bool& coded, u32& kind, u32& q,
-                                         u32& outliers) {
+template <class S, bool POINTWISE, class Limits>
+__device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regular, const Rule<S>& r,
+                                         const Limits& limits, Block<S>& b, LaneWords<S>& own, bool& constant,
+                                         bool& coded, u32& kind, u32& q, u32& outliers) {
     using T = Traits<S>;
     using Bits = typename T::Bits;
     const S lo = regular.lo, hi = regular.hi;
@@ -240,7 +263,7 @@ __device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regu
                 fits = T::sub(m, lo) <= r.surely && T::sub(hi, m) <= r.surely;
                 if (!fits) fits = exact::within(a, (double)m, r.bound) && exact::within(z, (double)m, r.bound);
             }
-            if (fits) {
+            if (fits && allow_all(x, regular, limits, m)) {
                 constant = true;
                 b.base = T::bits(m);
             }
@@ -275,11 +298,12 @@ __device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regu
                         worst = T::most(worst, fabs(T::sub(x[j], back[j])));
                     }
                     // Differences of regular values are never NaN.
-                    if (!(worst <= r.surely)) {
+                    if (!(worst <= r.surely) || !IS_FREE<Limits>) {
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
                             const bool bad =
-                                (regular.which >> j & 1) && !exact::within((double)x[j], (double)back[j], r.bound);
+                                (regular.which >> j & 1) &&
+                                !(exact::within((double)x[j], (double)back[j], r.bound) && limits.allow(x[j], back[j]));
                             outliers |= (u32)bad << j;
                         }
                     }
@@ -292,9 +316,9 @@ __device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regu
 
 // Decides how the block is coded and makes its words. `x` holds the values, copies of the last one beyond `count`.
 // A raw block's bits are in `own.word`. False when nothing of `own` is needed. Whole warp.
-template <class S, bool POINTWISE>
-__device__ __forceinline__ bool analyse(Block<S>& b, LaneWords<S>& own, const S (&x)[4], const Rule<S>& r, int count,
-                                        int lane) {
+template <class S, bool POINTWISE, class Limits>
+__device__ __forceinline__ bool analyse(Block<S>& b, LaneWords<S>& own, const S (&x)[4], const Rule<S>& r,
+                                        const Limits& limits, int count, int lane) {
     using T = Traits<S>;
     u32 valid = 15;
     if (count < 128) valid = count >= 4 * lane + 4 ? 15u : count <= 4 * lane ? 0u : (1u << (count - 4 * lane)) - 1u;
@@ -306,7 +330,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, LaneWords<S>& own, const S 
     u32 low = 0, high = 0, d_len = 0, f_len = 0, q = 1;
     u32 kind = RAW;
     bool coded = false;
-    if (are_zeros<S, POINTWISE>(x, regular, r)) {
+    if (are_zeros<S, POINTWISE>(x, regular, r) && allow_all(x, regular, limits, S(0))) {
         kind = ZERO;
         if (regular.all) {
             b.kind = kind;
@@ -315,7 +339,7 @@ __device__ __forceinline__ bool analyse(Block<S>& b, LaneWords<S>& own, const S 
         }
     } else {
         bool constant = false;
-        classify<S, POINTWISE>(x, regular, r, b, own, constant, coded, kind, q, outliers);
+        classify<S, POINTWISE>(x, regular, r, limits, b, own, constant, coded, kind, q, outliers);
         if (constant) {
             kind = CONSTANT;
             if (regular.all && count > 1) {

@@ -49,7 +49,7 @@ __device__ __forceinline__ void szx_encode(const Szx& a) {
         if (block < count) {
             S x[4];
             load(block, x);
-            szx::analyse<S, POINTWISE>(b, own, x, r, (int)min(here - 128 * block, 128u), lane);
+            szx::analyse<S, POINTWISE>(b, own, x, r, szx::Free(), (int)min(here - 128 * block, 128u), lane);
         }
         if (lane == 0) blocks[block] = b;
     }
@@ -64,7 +64,7 @@ __device__ __forceinline__ void szx_encode(const Szx& a) {
         szx::Block<S> b;
         const int values = (int)min(here - 128 * block, 128u);
         load(block, x);
-        szx::analyse<S, POINTWISE>(b, own, x, r, values, lane);
+        szx::analyse<S, POINTWISE>(b, own, x, r, szx::Free(), values, lane);
         szx::emit<S, POINTWISE>(stage, blocks[block], own, parts, block, values, lane,
                                 [&](S(&y)[4]) { load(block, y); });
     }

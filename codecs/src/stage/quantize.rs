@@ -335,9 +335,12 @@ fn quantize_all<S: Scalar>(
         }
     }
     if let Some(limits) = limits {
+        differ = S::Bits::ZERO;
         for ((&v, &n), mark) in x.iter().zip(&*q).zip(regular) {
-            *mark &= u8::from(limits.allow(v, steps.value(n)));
+            let back: S = steps.value(n);
+            *mark &= u8::from(limits.allow(v, back));
             least &= *mark;
+            differ = differ | if *mark != 0 { back.bits() ^ v.bits() } else { S::Bits::ZERO };
         }
     }
     Found { outliers: least == 0, exact: differ == S::Bits::ZERO }

@@ -57,7 +57,7 @@ fn planned(frame: &Frame<'_>, stored_len: usize, len: usize) -> Option<DecodePla
     let gpu = plans::of_codec(h.codec)?;
     let chunk = (gpu.decoding)(frame)?;
     let numbers = gpu.numbers(chunk.integer, h.dtype.size)?;
-    let needs = Needs { gpu, numbers, range: false, lossless: h.mode == Mode::Lossless };
+    let needs = Needs { gpu, numbers, range: false, lossless: h.mode == Mode::Lossless, limited: false };
     let plan = DecodePlan { needs, chunk, swapped: Some(h.extents).filter(Extents::is_swapped), halves: None };
     (plan.bytes(len) <= MOST).then_some(plan)
 }

@@ -10,7 +10,6 @@ use codecs::bound::Used;
 use codecs::codec;
 use codecs::constants::HEADER_FIXED;
 use codecs::frame::{self, STORED_HEADER};
-use codecs::keep::Keep;
 use codecs::parallel;
 use codecs::params::{Codec, Dtype, Params};
 use kernels::abi::{BOUND_ABSOLUTE, ChunkState, EncodeArgs, EncodeChunk, PackArgs, tile_words};
@@ -27,8 +26,11 @@ impl EncodePlan {
     pub(crate) fn under(mut self, used: Used) -> EncodePlan {
         if self.needs.range {
             self.needs.range = false;
-            self.encoding.chunk.bound_kind = BOUND_ABSOLUTE;
-            self.encoding.chunk.bound = used.value();
+            let chunk = &mut self.encoding.chunk;
+            (chunk.bound_kind, chunk.bound) = (BOUND_ABSOLUTE, used.value());
+            if let Some(guard) = used.guard {
+                (chunk.low, chunk.high) = guard.range;
+            }
         }
         self
     }
@@ -52,13 +54,14 @@ pub(crate) fn plan(job: &EncodeJob<'_>) -> Option<EncodePlan> {
 
 /// What the GPU would do with any chunk of `raw_len` bytes. `None`: the CPU encodes it.
 pub(crate) fn plan_of(params: &Params, raw_len: usize) -> Option<EncodePlan> {
-    if raw_len == 0 || params.request.codec == Codec::Small || params.request.keep != Keep::NONE {
+    if raw_len == 0 || params.request.codec == Codec::Small {
         return None;
     }
     let gpu = plans::of_codec(codec::codec_for(params, raw_len))?;
     let encoding = (gpu.encoding)(params, raw_len)?;
     let numbers = gpu.numbers(encoding.chunk.integer, params.dtype.size)?;
-    let needs = Needs { gpu, numbers, range: encoding.range(), lossless: !params.lossy(raw_len) };
+    let (range, limited) = (encoding.range(), encoding.limited());
+    let needs = Needs { gpu, numbers, range, lossless: !params.lossy(raw_len), limited };
     let plan = EncodePlan { needs, encoding };
     (plan.bytes(raw_len) <= MOST).then_some(plan)
 }

@@ -67,12 +67,15 @@ pub(crate) struct Needs {
     pub(crate) range: bool,
     /// There is no bound.
     pub(crate) lossless: bool,
+    /// More than the bound is kept.
+    pub(crate) limited: bool,
 }
 
 impl PartialEq for Needs {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.gpu, other.gpu)
-            && (self.numbers, self.range, self.lossless) == (other.numbers, other.range, other.lossless)
+            && (self.numbers, self.range, self.lossless, self.limited)
+                == (other.numbers, other.range, other.lossless, other.limited)
     }
 }
 
@@ -99,7 +102,7 @@ impl Needs {
     ) -> Result<Vec<Step>, Failure> {
         let counts = Counts { tiles, chunks, numbers: self.numbers };
         self.launches(launches)
-            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.numbers))?, ctas: (l.ctas)(counts) }))
+            .map(|l| Ok(Step { kernel: device.kernel(&l.name(self.numbers, self.limited))?, ctas: (l.ctas)(counts) }))
             .collect()
     }
 }
@@ -174,9 +177,12 @@ mod tests {
         let launches = PLANS.iter().flat_map(|(_, gpu)| gpu.encode.iter().chain(gpu.decode));
         // There is no f32 of integers that become f64; of short ones what planes has without a bound.
         let all = |l: &Launch| match (l.integers, l.lossless) {
-            (true, _) => vec![l.name(Numbers::Widened)],
-            (_, Some(true)) => [Numbers::F32, Numbers::F64, Numbers::Short].map(|n| l.name(n)).to_vec(),
-            _ => [Numbers::F32, Numbers::F64].map(|n| l.name(n)).to_vec(),
+            (true, _) => vec![l.name(Numbers::Widened, false)],
+            (_, Some(true)) => [Numbers::F32, Numbers::F64, Numbers::Short].map(|n| l.name(n, false)).to_vec(),
+            _ => [false, true]
+                .iter()
+                .flat_map(|&limited| [Numbers::F32, Numbers::F64].map(|n| l.name(n, limited)))
+                .collect(),
         };
         let names: Vec<String> = launches.flat_map(all).collect();
         // A build without kernels has no images.

@@ -6,10 +6,11 @@ use codecs::codec::chunk;
 use codecs::codec_id::CodecId;
 use codecs::constants::{HEADER_FIXED, MAX_RANK};
 use codecs::frame::{self, Frame};
+use codecs::keep::Keep;
 use codecs::params::{Bound, Dtype, Params};
 use kernels::abi::{
-    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_SWAP, HEAD_WORDS,
-    INTEGER_SIGNED, INTEGER_SWAP,
+    BOUND_ABSOLUTE, BOUND_POINTWISE, BOUND_RANGE, DecodeChunk, EncodeChunk, FLAG_FILL, FLAG_RANGE, FLAG_SIGN,
+    FLAG_SWAP, FLAG_ZERO, HEAD_WORDS, INTEGER_SIGNED, INTEGER_SWAP,
 };
 
 /// A codec's side on the GPU.
@@ -72,11 +73,13 @@ pub(crate) struct Launch {
     pub(crate) lossless: Option<bool>,
     /// Left out where no chunk of the batch holds integers that are coded as f64.
     pub(crate) integers: bool,
+    /// The kernel that takes its place for chunks of which more than the bound is kept.
+    pub(crate) limited: Option<&'static str>,
 }
 
 impl Launch {
     pub(crate) const fn new(kernel: &'static str, ctas: fn(Counts) -> u32) -> Launch {
-        Launch { kernel, ctas, finds_range: false, lossless: None, integers: false }
+        Launch { kernel, ctas, finds_range: false, lossless: None, integers: false, limited: None }
     }
 
     /// The kernel that finds the range of every chunk's values.
@@ -94,14 +97,19 @@ impl Launch {
         Launch { lossless: Some(lossless), ..self }
     }
 
+    /// The same with another kernel for chunks of which more than the bound is kept.
+    pub(crate) const fn or_limited(self, kernel: &'static str) -> Launch {
+        Launch { limited: Some(kernel), ..self }
+    }
+
     /// The kernel's whole name.
-    pub(crate) fn name(&self, numbers: Numbers) -> String {
+    pub(crate) fn name(&self, numbers: Numbers, limited: bool) -> String {
         let ending = match numbers {
             Numbers::F32 => "f32",
             Numbers::F64 | Numbers::Widened => "f64",
             Numbers::Short => "short",
         };
-        format!("{}_{ending}", self.kernel)
+        format!("{}_{ending}", self.limited.filter(|_| limited).unwrap_or(self.kernel))
     }
 }
 
@@ -139,7 +147,12 @@ pub(crate) struct ChunkPlan {
 impl ChunkPlan {
     /// Whether the chunk's value range is needed first.
     pub(crate) fn range(&self) -> bool {
-        self.chunk.bound_kind == BOUND_RANGE
+        self.chunk.bound_kind == BOUND_RANGE || self.chunk.flags & FLAG_RANGE != 0
+    }
+
+    /// Whether more than the bound is kept.
+    pub(crate) fn limited(&self) -> bool {
+        self.chunk.flags & (FLAG_SIGN | FLAG_ZERO | FLAG_RANGE) != 0
     }
 }
 
@@ -155,12 +168,22 @@ pub(crate) fn any_chunk(params: &Params, bound: Bound, raw_len: usize) -> Encode
         fill: params.fill.unwrap_or(0),
         bound: value,
         bound_kind,
-        flags: swap_flag(params.dtype) | if params.fill.is_some() { FLAG_FILL } else { 0 },
+        low: f64::INFINITY,
+        high: f64::NEG_INFINITY,
+        least: params.dtype.least_positive(),
+        flags: swap_flag(params.dtype)
+            | if params.fill.is_some() { FLAG_FILL } else { 0 }
+            | if bound.mode().takes_keep() { keep_flags(params.request.keep) } else { 0 },
         extents: [1; 3],
         rank: 1,
         tile: [1; 3],
         ..EncodeChunk::ZERO
     }
+}
+
+fn keep_flags(keep: Keep) -> u32 {
+    let each = [(Keep::SIGN, FLAG_SIGN), (Keep::ZERO, FLAG_ZERO), (Keep::RANGE, FLAG_RANGE)];
+    each.into_iter().filter(|(kept, _)| keep.has(*kept)).map(|(_, flag)| flag).sum()
 }
 
 /// What kernels are told of any frame.

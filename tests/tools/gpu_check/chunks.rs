@@ -2,7 +2,7 @@
 //! Random and hostile chunks: of all shapes, types and bounds, with values that fields have, and some that they should
 //! not have.
 
-use h5z_gpu::{Bound, Class, Codec, Dtype, Engine, Params, Request};
+use h5z_gpu::{Bound, Class, Codec, Dtype, Engine, Keep, Params, Request};
 
 /// Numbers of no particular order: splitmix64.
 pub(crate) struct Random(pub(crate) u64);
@@ -269,14 +269,20 @@ pub(crate) fn case(r: &mut Random, largest: u64, only: Option<Codec>) -> Case {
         let codec = if planes { Codec::Planes } else { Codec::Lorenzo };
         params.request = Request::new(codec, Bound::Lossless);
     }
-    let request = params.request;
-    let mut what = format!("{:?} {dims:?} of {dtype:?}, {:?}, fill {fill:x?}", request.codec, request.bound);
+    params.request.keep = kept(r, params.request.bound);
+    let mut what = format!("{dims:?} of {dtype:?}, {}, fill {fill:x?}", params.request);
     if r.one_in(6) {
         // As a file that is rewritten.
         raw = lost_once(&params, &raw);
         what += ", written again";
     }
     Case { params, raw, what }
+}
+
+/// What is kept beside a bound, where that may be: at times something.
+pub(super) fn kept(r: &mut Random, bound: Bound) -> Keep {
+    let some = bound.mode().takes_keep() && r.one_in(3);
+    if some { Keep::new(1 + r.below(7) as u32).expect("three bits") } else { Keep::NONE }
 }
 
 /// What a chunk is once it was written and read.

@@ -4,7 +4,7 @@
 //! range; huge and tiny values side by side; missing values, infinities, NaN, subnormal numbers and fill values strewn
 //! in. Small, so that there can be many.
 
-use super::chunks::{Case, Random, extents, lost_once};
+use super::chunks::{Case, Random, extents, kept, lost_once};
 use h5z_gpu::{Bound, Class, Codec, Dtype, Params, Request};
 
 /// What a chunk is made with.
@@ -169,7 +169,8 @@ pub(crate) fn case(r: &mut Random, only: Option<Codec>) -> Case {
     let codec = codec_of(r, bound, only);
     let mut params = Params::new(Request::new(codec, bound), dtype, &dims).expect("a sensible request");
     params.fill = fill;
-    let mut what = format!("{codec:?} {dims:?} of {dtype:?}, {bound:?}, fill {fill:x?}");
+    params.request.keep = kept(r, bound);
+    let mut what = format!("{dims:?} of {dtype:?}, {}, fill {fill:x?}", params.request);
     if r.one_in(4) {
         raw = lost_once(&params, &raw);
         what += ", written again";

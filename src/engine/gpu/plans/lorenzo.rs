@@ -23,8 +23,8 @@ pub(super) static GPU: Gpu = Gpu {
     encode: &[
         Launch::integers("lorenzo_encode_widen"),
         Launch::range("lorenzo_encode_range"),
-        Launch::new("lorenzo_encode_plan", plan::per_tile),
-        Launch::new("lorenzo_encode_interpolate", plan::per_tile),
+        Launch::new("lorenzo_encode_plan", plan::per_tile).or_limited("lorenzo_limited_plan"),
+        Launch::new("lorenzo_encode_interpolate", plan::per_tile).or_limited("lorenzo_limited_interpolate"),
         Launch::new("lorenzo_encode_codebook", plan::per_chunk),
         Launch::new("lorenzo_encode_write", plan::persistent),
     ],

@@ -23,7 +23,7 @@ pub(super) static GPU: Gpu = Gpu {
     encode: &[
         Launch::range("planes_lossy_range"),
         Launch::new("planes_lossy_quanta", encode_ctas).only(false),
-        Launch::new("planes_lossy_wide", wide_ctas).only(false),
+        Launch::new("planes_lossy_wide", wide_ctas).only(false).or_limited("planes_lossy_wide_limited"),
         Launch::new("planes_lossy_place", place_ctas).only(false),
         Launch::new("planes_lossy_seal", plan::per_chunk).only(false),
         Launch::new("planes_lossless_encode", plan::persistent).only(true),

@@ -19,7 +19,7 @@ pub(super) static GPU: Gpu = Gpu {
     decode_from: 8 << 20,
     encoding,
     decoding,
-    encode: &[Launch::range("szx_range"), Launch::new("szx_encode", encode_ctas)],
+    encode: &[Launch::range("szx_range"), Launch::new("szx_encode", encode_ctas).or_limited("szx_encode_limited")],
     decode: &[Launch::new("szx_decode", plan::per_tile)],
     shared: 0,
     tables: 0,

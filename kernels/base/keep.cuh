@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Which values may stand for a value where more than the bound is kept: the twin of codecs/src/keep.rs.
+#pragma once
+#include "frame.cuh"
+
+namespace keep {
+
+constexpr u32 ANY = FLAG_SIGN | FLAG_ZERO | FLAG_RANGE;
+
+template <class S>
+struct Limits {
+    using T = Traits<S>;
+    // The ends of the range, infinite where it is not kept; from where on to the upper end a value may stand for a
+    // positive one, and up to where from the lower end for a negative one.
+    S low, high, positive, negative;
+    u32 flags;
+
+    __device__ __forceinline__ bool zero_is_exact() const { return flags & (FLAG_ZERO | FLAG_RANGE); }
+
+    // Whether `back` may stand for x, which is finite.
+    __device__ __forceinline__ bool allow(S x, S back) const {
+        const bool zero = x == S(0), both = zero && (flags & FLAG_SIGN);
+        const S least = both ? S(0) : x > S(0) ? positive : low, most = both ? S(0) : x < S(0) ? negative : high;
+        const bool exact = x == low || x == high || (zero && zero_is_exact());
+        return T::bits(x) == T::bits(back) || (!exact && back >= least && back <= most);
+    }
+    // True where `allow` may not be, of any value that is less than `step` off x.
+    __device__ __forceinline__ bool near(S x, S step) const {
+        constexpr typename T::Bits SIGN = (typename T::Bits)1 << (8 * T::W - 1);
+        const bool about_zero = (flags & FLAG_SIGN) && x != S(0) && fabs(x) <= step;
+        const bool odd_zero = zero_is_exact() && T::bits(x) == SIGN;
+        return about_zero || odd_zero || (T::bits(x) != 0 && (x <= T::add(low, step) || x >= T::sub(high, step)));
+    }
+};
+
+// The limits of a chunk, whose range the host knows or a kernel has found.
+template <class S>
+__device__ __forceinline__ Limits<S> limits_of(const EncodeChunk& c, const ChunkState* state) {
+    using T = Traits<S>;
+    Limits<S> l;
+    double low = c.low, high = c.high;
+    if ((c.flags & FLAG_RANGE) && state->high && low > high) {
+        // Of zeros the first met does not matter.
+        low = __dadd_rn(exact::unordered(~state->low), 0.0), high = __dadd_rn(exact::unordered(state->high), 0.0);
+    }
+    l.flags = c.flags & ANY;
+    l.low = low > high ? -T::infinity() : T::round(low), l.high = low > high ? T::infinity() : T::round(high);
+    const S least = T::round(c.least);
+    const bool sign = c.flags & FLAG_SIGN;
+    l.positive = sign && least > l.low ? least : l.low;
+    l.negative = sign && -least < l.high ? -least : l.high;
+    return l;
+}
+
+}  // namespace keep
