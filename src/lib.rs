@@ -57,8 +57,8 @@ pub use codecs::constants;
 #[cfg(feature = "judge")]
 pub use codecs::judge;
 pub use codecs::{
-    Bound, Class, Codec, CodecId, DecodeJob, Dtype, EncodeJob, Error, Extents, Keep, Mode, ModeFacts, Params, Request,
-    Result, Values, codec, frame, words,
+    Bound, Class, Codec, CodecId, DecodeJob, Dtype, EncodeJob, Error, Extents, Keep, KeepFacts, Mode, ModeFacts,
+    Params, Request, Result, Values, codec, frame, words,
 };
 pub use device::{GpuCode, GpuDevice, GpuFrom, GpuVersion};
 pub use engine::Engine;

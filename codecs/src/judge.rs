@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judges reconstructed values against what a bound promises, in exact arithmetic.
+//! Judges reconstructed values against what a bound promises, and what is kept beside it, in exact arithmetic.
 //!
 //! The difference of two floats need not be a float. Three facts decide nearly every pair in plain f64:
 //!
@@ -14,9 +14,11 @@
 //! multiply-add for the product, and, where those overflow or underflow, in whole numbers (`exact.rs`).
 
 mod exact;
+mod kept;
 
 use crate::error::{Error, Result};
-use crate::params::{Bound, Class, Dtype};
+use crate::keep::Keep;
+use crate::params::{Bound, Class, Dtype, Request};
 use crate::scalar::{Bits, Scalar, WrappingInt};
 use crate::{memory, parallel};
 use exact::{Dyadic, quiet};
@@ -48,6 +50,8 @@ pub struct Verdict {
     pub special_broken: u64,
     /// Values whose promise is broken, special ones included.
     pub broken: u64,
+    /// Of them, those that broke what is kept beside the bound: sign, zero, range. One value may break several.
+    pub kept_broken: [u64; 3],
     /// Index of the first of them.
     pub first: Option<u64>,
     /// Ordinary values that came back with the bits of the fill value.
@@ -86,6 +90,7 @@ impl Verdict {
         self.fill += piece.fill;
         self.special_broken += piece.special_broken;
         self.broken += piece.broken;
+        self.kept_broken = std::array::from_fn(|k| self.kept_broken[k] + piece.kept_broken[k]);
         self.first = self.first.or(piece.first.map(|k| k + begin as u64));
         self.into_fill += piece.into_fill;
         // A NaN where a number was is the worst of all.
@@ -102,15 +107,15 @@ pub struct PerValue<'a> {
     pub marks: &'a mut [u8],
 }
 
-/// Compares value by value with what `bound` promises. For a bound of the range, and for a PSNR, all values are one
-/// chunk.
+/// Compares value by value with what `asked` promises, a bound or one with what is kept beside it; the codec does not
+/// matter. For a bound of the range, for a PSNR and for a range that is kept, all values are one chunk.
 ///
 /// `each` takes what is told of each value. `threads`: 0 for as many as the process may use, at most eight.
 ///
 /// # Errors
 /// Other types than f32 and f64, lengths that differ, no memory.
 pub fn judge(
-    bound: Bound,
+    asked: impl Into<Request>,
     dtype: Dtype,
     fill: Option<u64>,
     [original, reconstructed]: [&[u8]; 2],
@@ -133,17 +138,19 @@ pub fn judge(
         return Err(Error::params("errors and marks are needed for each value", format!("{n} values")));
     }
     let threads = if threads == 0 { parallel::few() } else { threads };
+    let asked = asked.into();
     match (size, dtype.big_endian) {
-        (4, false) => Work::<f32, false>::new(bound, fill, original, reconstructed).run(each, threads),
-        (4, true) => Work::<f32, true>::new(bound, fill, original, reconstructed).run(each, threads),
-        (_, false) => Work::<f64, false>::new(bound, fill, original, reconstructed).run(each, threads),
-        (_, true) => Work::<f64, true>::new(bound, fill, original, reconstructed).run(each, threads),
+        (4, false) => Work::<f32, false>::new(asked, fill, original, reconstructed).run(each, threads),
+        (4, true) => Work::<f32, true>::new(asked, fill, original, reconstructed).run(each, threads),
+        (_, false) => Work::<f64, false>::new(asked, fill, original, reconstructed).run(each, threads),
+        (_, true) => Work::<f64, true>::new(asked, fill, original, reconstructed).run(each, threads),
     }
 }
 
 /// What each thread needs to know. `BIG`: the bytes are big-endian.
 struct Work<'a, S: Scalar, const BIG: bool> {
     bound: Bound,
+    keep: Keep,
     /// In `S::Bits`.
     fill: Option<S::Bits>,
     x: Values<'a, S, BIG>,
@@ -237,11 +244,12 @@ fn within_relative(x: f64, y: f64, r: f64) -> bool {
 }
 
 impl<'a, S: Scalar, const BIG: bool> Work<'a, S, BIG> {
-    fn new(bound: Bound, fill: Option<u64>, original: &'a [u8], reconstructed: &'a [u8]) -> Self {
+    fn new(asked: Request, fill: Option<u64>, original: &'a [u8], reconstructed: &'a [u8]) -> Self {
         let values = |bytes| Values { bytes, of: std::marker::PhantomData };
         let limit = Limit { exact: 0.0.into(), beside: (0.0, 0.0) };
         let fill = fill.map(S::Bits::from_u64);
-        Work { bound, fill, x: values(original), y: values(reconstructed), range: None, limit }
+        let (bound, keep) = (asked.bound, asked.keep);
+        Work { bound, keep, fill, x: values(original), y: values(reconstructed), range: None, limit }
     }
 
     fn run(mut self, each: Option<PerValue<'_>>, threads: usize) -> Result<Verdict> {
@@ -321,6 +329,9 @@ impl<'a, S: Scalar, const BIG: bool> Work<'a, S, BIG> {
                 *mark = if held { 0 } else { BROKEN };
             }
         }
+        if self.keep != Keep::NONE {
+            self.mark_kept(begin, marks, &mut v);
+        }
         v.broken = marks.iter().map(|m| u64::from(m & BROKEN != 0)).sum();
         if v.broken > 0 {
             v.first = marks.iter().position(|m| m & BROKEN != 0).map(|k| k as u64);
@@ -385,6 +396,20 @@ impl<'a, S: Scalar, const BIG: bool> Work<'a, S, BIG> {
         Verdict { judged, squares, worst, ..NOTHING }
     }
 
+    /// Marks the values that may change and broke what is kept beside the bound.
+    fn mark_kept(&self, begin: usize, marks: &mut [u8], v: &mut Verdict) {
+        let pairs = self.x.part(begin, begin + marks.len()).zip(self.y.part(begin, begin + marks.len()));
+        for ((x, y), mark) in pairs.zip(marks).filter(|(_, m)| **m & SPECIAL == 0) {
+            let broken = kept::broken(self.keep, self.range, x, y);
+            for (count, is_broken) in v.kept_broken.iter_mut().zip(broken) {
+                *count += u64::from(is_broken);
+            }
+            if broken.contains(&true) {
+                *mark |= BROKEN;
+            }
+        }
+    }
+
     fn count_special(&self, begin: usize, marks: &[u8], v: &mut Verdict) {
         for (x, _) in self.x.part(begin, begin + marks.len()).zip(marks).filter(|(_, m)| *m & SPECIAL != 0) {
             match () {
@@ -413,6 +438,7 @@ const NOTHING: Verdict = Verdict {
     fill: 0,
     special_broken: 0,
     broken: 0,
+    kept_broken: [0; 3],
     first: None,
     into_fill: 0,
     noisy: false,

@@ -22,6 +22,19 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Keep(u8);
 
+/// What there is to say of one promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepFacts {
+    /// The set of it alone.
+    pub keep: Keep,
+    /// As it is typed.
+    pub name: &'static str,
+    /// What is kept, as in "signs are kept".
+    pub what: &'static str,
+    /// What it promises.
+    pub meaning: &'static str,
+}
+
 impl Keep {
     /// Nothing but the bound.
     pub const NONE: Keep = Keep(0);
@@ -31,7 +44,22 @@ impl Keep {
     pub const ZERO: Keep = Keep(2);
     /// The chunk's range: bit 4.
     pub const RANGE: Keep = Keep(4);
-    const EACH: [(Keep, &str); 3] = [(Keep::SIGN, "sign"), (Keep::ZERO, "zero"), (Keep::RANGE, "range")];
+    /// Each promise that there is, in the order of their bits.
+    pub const ALL: [KeepFacts; 3] = [
+        KeepFacts {
+            keep: Keep::SIGN,
+            name: "sign",
+            what: "signs",
+            meaning: "positive values stay positive, negative ones negative, zeros zero",
+        },
+        KeepFacts { keep: Keep::ZERO, name: "zero", what: "zeros", meaning: "0 and -0 come back bit for bit" },
+        KeepFacts {
+            keep: Keep::RANGE,
+            name: "range",
+            what: "the range of each chunk",
+            meaning: "no value leaves the chunk's range, whose ends and zeros come back bit for bit",
+        },
+    ];
 
     /// The set of these bits, as words have them.
     ///
@@ -54,6 +82,11 @@ impl Keep {
         self.0 & other.0 == other.0
     }
 
+    /// What is in it, one after the other.
+    pub fn facts(self) -> impl Iterator<Item = &'static KeepFacts> {
+        Keep::ALL.iter().filter(move |facts| self.has(facts.keep))
+    }
+
     /// What is in either.
     pub fn and(self, other: Keep) -> Self {
         Keep(self.0 | other.0)
@@ -62,7 +95,7 @@ impl Keep {
 
 impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = Keep::EACH.iter().filter(|(keep, _)| self.has(*keep)).map(|(_, name)| *name).collect();
+        let names: Vec<&str> = self.facts().map(|facts| facts.name).collect();
         f.write_str(&names.join("+"))
     }
 }
@@ -72,11 +105,11 @@ impl FromStr for Keep {
 
     fn from_str(text: &str) -> Result<Self> {
         text.split('+').filter(|_| !text.trim().is_empty()).try_fold(Keep::NONE, |all, name| {
-            let found = Keep::EACH.iter().find(|(_, known)| *known == name.trim());
-            let (keep, _) = found.ok_or_else(|| {
+            let found = Keep::ALL.iter().find(|facts| facts.name == name.trim());
+            let facts = found.ok_or_else(|| {
                 Error::params("keep", format!("{text:?}; allowed are sign, zero, range, several with + between them"))
             })?;
-            Ok(all.and(*keep))
+            Ok(all.and(facts.keep))
         })
     }
 }

@@ -54,6 +54,6 @@ pub mod words;
 pub use codec_id::CodecId;
 pub use cpu::{Cpu, DecodeJob, EncodeJob, Settled, restore_order};
 pub use error::{Error, Result};
-pub use keep::Keep;
+pub use keep::{Keep, KeepFacts};
 pub use mode::{Bound, Mode, ModeFacts, Values};
 pub use params::{Class, Codec, Dtype, Extents, Params, Request};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A request in plain words, and in the words of every tool that can write through the filter.
 
+use crate::keep::Keep;
 use crate::params::{Codec, Request};
 use crate::words::{pack, several};
 
@@ -14,7 +15,18 @@ pub fn sentence(request: Request) -> String {
     };
     let (mode, value) = (request.bound.mode(), request.bound.value());
     let shown = if (0.1..1e4).contains(&value) { value.to_string() } else { format!("{value:e}") };
-    format!("{mode}: {}; {codec}", mode.facts().promise.replace("{}", &shown))
+    let kept = if request.keep == Keep::NONE { String::new() } else { format!("; {}", kept(request.keep)) };
+    format!("{mode}: {}; {codec}{kept}", mode.facts().promise.replace("{}", &shown))
+}
+
+/// "signs, zeros and the range of each chunk are kept".
+fn kept(keep: Keep) -> String {
+    let found: Vec<&str> = keep.facts().map(|facts| facts.what).collect();
+    let verb = if keep == Keep::RANGE { "is" } else { "are" };
+    match &found[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last} {verb} kept", most.join(", ")),
+        _ => format!("{} {verb} kept", found.concat()),
+    }
 }
 
 /// Every tool's line with the filter's number `id`, or why it has none. `v` is the variable, `in` and `out` the files.
@@ -25,20 +37,29 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
     let (n, plain) = (words.len(), list(","));
     // Fortran and R have no unsigned numbers: the same bits.
     let signed = |mark: &str| words.iter().map(|w| format!("{}{mark}", *w as i32)).collect::<Vec<_>>().join(", ");
+    let fourth = words.get(3);
     // netCDF's own notation of a double spares the user its two halves.
     let typed = match number {
         Some(n) => n.to_string(),
-        None => format!("{},{:e}d", words[0], request.bound.value()),
+        None => {
+            let beside = fourth.map_or(String::new(), |keep| format!(",{keep}"));
+            format!("{},{:e}d{beside}", words[0], request.bound.value())
+        }
+    };
+    let (many, last) = match fourth {
+        Some(_) => (
+            "no one number says what is kept beside a bound",
+            "hands over the last parameter alone, and what is kept beside a bound takes four",
+        ),
+        None => (
+            "no one number means this bound (two digits at most)",
+            "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
+        ),
     };
     let one = |line: String, why: &str| if n == 1 { Ok(line) } else { Err(why.to_owned()) };
     let tuple = if n == 1 { format!("({plain},)") } else { format!("({})", list(", ")) };
     vec![
-        (
-            "number",
-            number
-                .map(|n| n.to_string())
-                .ok_or_else(|| format!("no one number means this bound (two digits at most); the words are {plain}")),
-        ),
+        ("number", number.map(|n| n.to_string()).ok_or_else(|| format!("{many}; the words are {plain}"))),
         ("h5repack", Ok(format!("h5repack -l v:CHUNK=16x64x64 -f v:UD={id},1,{n},{plain} in.h5 out.h5"))),
         ("nccopy", Ok(format!("nccopy -4 -F 'v,{id},{typed}' in.nc out.nc"))),
         (
@@ -46,7 +67,7 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
             one(
                 // All but v first, then v alone: --cmp is for every variable that a call copies.
                 format!("ncks -4 -O -x -v v in.nc out.nc && ncks -A -C -v v --cmp='{id},{plain}' in.nc out.nc"),
-                "hands over the last parameter alone: choose a bound of two digits, such as 1.2e-3",
+                last,
             ),
         ),
         ("cdo", Ok(format!("cdo --filter \"{id},{plain}\" copy in.nc out.nc  # cdo after 2.1"))),

@@ -145,7 +145,7 @@ pub(crate) unsafe fn end<T>(place: *mut *mut T) {
     });
 }
 
-/// The shortest words of a request: none, one number, or three.
+/// The shortest words of a request: none, one number, or three; four where something is kept beside the bound.
 pub(crate) fn short(request: Request) -> Vec<u32> {
     match words::pack(request) {
         _ if request == Request::default() => Vec::new(),

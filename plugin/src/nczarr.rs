@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The codec `h5z-gpu` of NCZarr, netCDF's Zarr: the same filter, called by libnetcdf itself.
 //!
-//! Zarr keeps what the user chose as JSON, `{"id": "h5z-gpu", "mode": "abs", "bound": 0.001, "codec": "szx"}`, where
-//! `codec` may be absent. libnetcdf calls no `set_local`; `modify_parameters` does that work. The structures are those
-//! of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
+//! Zarr keeps what the user chose as JSON, `{"id": "h5z-gpu", "mode": "abs", "bound": 0.001, "codec": "szx",
+//! "keep": "sign+range"}`, where `codec` and `keep` may be absent. libnetcdf calls no `set_local`; `modify_parameters`
+//! does that work. The structures are those of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
 
 use crate::c_api;
 use crate::entry::entry6;
@@ -14,7 +14,7 @@ use crate::reserve::system;
 use crate::{FILTER_ID, dataset, report};
 use h5z_gpu::Error::NoMemory;
 use h5z_gpu::plugin::log;
-use h5z_gpu::{Bound, Codec, Dtype, Extents, Params, Request, words};
+use h5z_gpu::{Bound, Codec, Dtype, Extents, Keep, Params, Request, words};
 use libc::{c_char, c_int, c_uint, c_void};
 use serde_json::{Map, Value, json};
 use std::ffi::{CStr, CString};
@@ -104,7 +104,7 @@ unsafe fn take_words<'a>(words: *const c_uint, count: usize) -> &'a [u32] {
     }
 }
 
-/// The words of a JSON configuration: one number where one says it, else three.
+/// The words of a JSON configuration: one number where one says it, else three, or four with what is kept.
 fn from_json(text: &str) -> Result<Vec<u32>> {
     let wrong = |why: String| Error::from(format!("the codec's configuration {text}: {why}"));
     let config: Map<String, Value> = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
@@ -124,7 +124,8 @@ fn from_json(text: &str) -> Result<Vec<u32>> {
     };
     let codec = Codec::named(&name("codec", "auto")?)?;
     let bound = Bound::named(&name("mode", "lossless")?, bound)?;
-    Ok(c_api::short(Request::new(codec, bound).check()?))
+    let keep: Keep = name("keep", "")?.parse()?;
+    Ok(c_api::short(Request { codec, bound, keep }.check()?))
 }
 
 fn to_json(request: Request) -> String {
@@ -134,6 +135,9 @@ fn to_json(request: Request) -> String {
     }
     if request.codec != Codec::Auto {
         config["codec"] = json!(request.codec.name());
+    }
+    if request.keep != Keep::NONE {
+        config["keep"] = json!(request.keep.to_string());
     }
     config.to_string()
 }
@@ -305,6 +309,10 @@ mod tests {
         }
         let odd = Request::new(Codec::Szx, Bound::Absolute(0.1 + 0.2));
         assert_eq!(words::request(&from_json(&to_json(odd)).unwrap_or_default()).unwrap(), odd);
+        let kept = Request { keep: Keep::SIGN.and(Keep::RANGE), ..odd };
+        assert!(to_json(kept).contains(r#""keep":"sign+range""#), "{}", to_json(kept));
+        let words = from_json(&to_json(kept)).unwrap_or_default();
+        assert_eq!((words.len(), words::request(&words).unwrap()), (4, kept));
         // Not the neighbour of the number that the text names.
         let bound = "0.0000000000007677230164176710314";
         let words = from_json(&format!(r#"{{"id": "h5z-gpu", "mode": "abs", "bound": {bound}}}"#)).unwrap_or_default();
@@ -323,6 +331,9 @@ mod tests {
             r#"{"id": "h5z-gpu", "mode": "rel", "bound": 2}"#,
             r#"{"id": "h5z-gpu", "mode": 1, "bound": 2}"#,
             r#"{"id": "h5z-gpu", "mode": "abs", "bound": 2, "codec": "zip"}"#,
+            r#"{"id": "h5z-gpu", "mode": "abs", "bound": 2, "keep": "signs"}"#,
+            r#"{"id": "h5z-gpu", "mode": "abs", "bound": 2, "keep": 1}"#,
+            r#"{"id": "h5z-gpu", "mode": "lossless", "keep": "sign"}"#,
         ] {
             assert!(from_json(text).is_err(), "{text}");
         }

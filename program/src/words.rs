@@ -6,19 +6,22 @@ use crate::places::ID;
 use crate::{Fail, Outcome, abi, variable};
 use h5z_gpu::plugin::{elf, lines, sentence};
 use h5z_gpu::words::{self, Stored, is_stored, request as requested, stored};
-use h5z_gpu::{Bound, Class, Codec, Dtype, Request};
+use h5z_gpu::{Bound, Class, Codec, Dtype, Keep, Request};
 use libloading::Library;
 use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx] | words as a tool shows
-    /// them
+    /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx][,keep=sign+zero] |
+    /// words as a tool shows them
     #[arg(value_name = "MODE [VALUE] | WORD", allow_negative_numbers = true)]
     request: Vec<String>,
     /// A codec's name; without it the writer chooses
     #[arg(long)]
     codec: Option<String>,
+    /// What comes back beside an abs, rel or psnr bound: sign, zero, range, several with commas between
+    #[arg(long, value_name = "sign,zero,range")]
+    keep: Option<String>,
     /// Prints JSON
     #[arg(long)]
     json: bool,
@@ -30,6 +33,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(a: &Args) -> Outcome {
     let listed = numbers(&a.request)?.filter(|words| !words.is_empty());
+    if let (Some(_), Some(keep)) = (&listed, &a.keep) {
+        return Err(Fail::Refused(format!(
+            "h5z-gpu: --keep {keep} beside words, which say what is kept themselves; give a mode and a value, such as \
+             abs 1e-3 --keep {keep}"
+        )));
+    }
     if a.json {
         let words = match listed {
             Some(words) => words,
@@ -48,12 +57,15 @@ pub(crate) fn run(a: &Args) -> Outcome {
 /// The request; lossless when nothing is given.
 fn request(a: &Args) -> Outcome<Request> {
     let codec = a.codec.as_deref().map(Codec::named).transpose()?;
+    // As on every command line; the text form has its own commas between keys.
+    let keep: Option<Keep> = a.keep.as_deref().map(|names| names.replace(',', "+").parse()).transpose()?;
     let typed: Vec<&str> = a.request.iter().map(String::as_str).collect();
     let bound = match typed[..] {
         [] => Bound::Lossless,
         [text] if text.contains('=') => {
             let request: Request = text.parse()?;
-            return Ok(Request { codec: codec.unwrap_or(request.codec), ..request }.check()?);
+            let (codec, keep) = (codec.unwrap_or(request.codec), keep.unwrap_or(request.keep));
+            return Ok(Request { codec, keep, ..request }.check()?);
         }
         [mode] => Bound::named(mode, None)?,
         [mode, value] => Bound::named(mode, Some(number(value)?))?,
@@ -64,7 +76,7 @@ fn request(a: &Args) -> Outcome<Request> {
             )));
         }
     };
-    Ok(Request::new(codec.unwrap_or_default(), bound).check()?)
+    Ok(Request { codec: codec.unwrap_or_default(), bound, keep: keep.unwrap_or_default() }.check()?)
 }
 
 fn number(text: &str) -> Outcome<f64> {
@@ -150,7 +162,7 @@ fn explain(words: &[u32]) -> Outcome {
         say!("asked      {}", sentence(meant));
         say!("as text    {meant}");
         match typed {
-            0 => say!("typed as   three words or nothing"),
+            0 => say!("typed as   several words or nothing"),
             n => say!("typed as   {n}"),
         }
         say!("type       {}", dtype_name(p.dtype));

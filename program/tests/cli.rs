@@ -216,6 +216,43 @@ fn env_adds_the_folder_and_keeps_what_is_set() {
 }
 
 #[test]
+fn what_is_kept_is_a_fourth_word_of_every_tool() {
+    let text = good("words abs 1e-3 --codec szx --keep range,sign");
+    for line in [
+        "as text: mode=abs,bound=1e-3,codec=szx,keep=sign+range\n",
+        "; signs and the range of each chunk are kept\n",
+        "number    - no one number says what is kept",
+        "f v:UD=443,1,4,11,",
+        "nccopy -4 -F 'v,443,11,1e-3d,5' ",
+        "ncks      - hands over the last parameter alone, and what is kept",
+        "v:_Filter = \"443,11,1e-3d,5\" ;",
+        "H5Pset_filter(dcpl, 443, H5Z_FLAG_OPTIONAL, 4, cd)",
+        "nc_def_var_filter(ncid, varid, 443, 4, cd)",
+        "H5Z_FLAG_OPTIONAL_F, 4_size_t, [11, ",
+        ", 5])",
+        ", 5L))",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert_eq!(text, good("words abs 1e-3 --codec szx --keep sign+range"));
+    assert_eq!(text, good("words mode=abs,bound=1e-3,codec=szx --keep sign+range"));
+    assert_eq!(text, good("words mode=abs,bound=1e-3,codec=szx,keep=range+sign"));
+    let line = good("words abs 1e-3 --codec szx --keep sign,range --tool h5repack");
+    let words = line.split("UD=443,1,4,").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let back = good(&format!("words {words}"));
+    assert!(back.contains("signs and the range of each chunk are kept") && back.contains("keep=sign+range"), "{back}");
+    for (line, part) in [
+        ("words abs 1e-3 --keep signs", "allowed are sign, zero, range"),
+        ("words lossless --keep sign", "lossless keeps every bit by itself"),
+        ("words pw_rel 1e-3 --keep zero", "signs and zeros stay by themselves"),
+        ("words 11003 --keep sign", "give a mode and a value"),
+    ] {
+        let why = bad(line, 2);
+        assert!(why.contains(part), "{line}: {why}");
+    }
+}
+
+#[test]
 fn whoever_reads_may_stop() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
 
-fn verdict(pairs: &[(f64, f64)], bound: Bound, fill: Option<f64>) -> Verdict {
+fn verdict(pairs: &[(f64, f64)], asked: impl Into<Request>, fill: Option<f64>) -> Verdict {
     let bytes = |of: fn(&(f64, f64)) -> f64| pairs.iter().flat_map(|p| of(p).to_le_bytes()).collect::<Vec<u8>>();
-    judge(bound, Dtype::F64, fill.map(f64::to_bits), [&bytes(|p| p.0), &bytes(|p| p.1)], None, 1).unwrap()
+    judge(asked, Dtype::F64, fill.map(f64::to_bits), [&bytes(|p| p.0), &bytes(|p| p.1)], None, 1).unwrap()
 }
 
 fn held(pairs: &[(f64, f64)], bound: Bound) -> bool {
@@ -77,6 +77,100 @@ fn lossless_is_the_same_bits() {
     assert!(held(&[(1.5, 1.5), (f64::NAN, f64::NAN)], Bound::Lossless));
     assert!(!held(&[(0.0, -0.0)], Bound::Lossless) && !held(&[(1.5, 1.5f64.next_up())], Bound::Lossless));
     assert!(!held(&[(f64::NAN, -f64::NAN)], Bound::Absolute(1.0)));
+}
+
+/// How often sign, zero and range are broken under a bound that everything finite keeps.
+fn kept(keep: Keep, pairs: &[(f64, f64)], fill: Option<f64>) -> [u64; 3] {
+    let v = verdict(pairs, Request { keep, ..Bound::Absolute(1e9).into() }, fill);
+    assert_eq!(v.held(), v.kept_broken == [0; 3]);
+    v.kept_broken
+}
+
+#[test]
+fn what_is_kept_is_judged_by_each_promise_alone() {
+    let tiny = f64::from_bits(1);
+    let ends = [(-3.0, -3.0), (2.0, 2.0)];
+    for (x, y, [sign, zero, range]) in [
+        (1.0, 1.0, [0, 0, 0]),
+        (1.0, tiny, [0, 0, 0]),
+        (1.0, 0.0, [1, 0, 0]),
+        (1.0, -0.0, [1, 0, 0]),
+        (1.0, -tiny, [1, 0, 0]),
+        (-1.0, -0.0, [1, 0, 0]),
+        (-1.0, 2.0, [1, 0, 0]),
+        (0.0, -0.0, [0, 1, 1]),
+        (-0.0, 0.0, [0, 1, 1]),
+        (0.0, tiny, [1, 1, 1]),
+        (-0.0, -0.0, [0, 0, 0]),
+        (1.0, 2.0, [0, 0, 0]),
+        (1.0, 2f64.next_up(), [0, 0, 1]),
+        (-1.0, (-3f64).next_down(), [0, 0, 1]),
+        (2.0, 2f64.next_down(), [0, 0, 1]),
+        (-3.0, (-3f64).next_up(), [0, 0, 1]),
+    ] {
+        let pairs = [ends[0], ends[1], (x, y)];
+        assert_eq!(kept(Keep::SIGN, &pairs, None), [sign, 0, 0], "sign of {x:e} as {y:e}");
+        assert_eq!(kept(Keep::ZERO, &pairs, None), [0, zero, 0], "zero of {x:e} as {y:e}");
+        assert_eq!(kept(Keep::RANGE, &pairs, None), [0, 0, range], "range of {x:e} as {y:e}");
+        assert_eq!(kept(Keep::new(7).unwrap(), &pairs, None), [sign, zero, range], "{x:e} as {y:e}");
+        assert_eq!(kept(Keep::NONE, &pairs, None), [0; 3]);
+    }
+}
+
+#[test]
+fn padding_and_special_values_stretch_no_kept_range() {
+    // +0 is padding where no fill value is known, and lies outside of 5 to 7.
+    let padded = |x, y| kept(Keep::RANGE, &[(5.0, 5.0), (7.0, 7.0), (0.0, 0.0), (x, y)], None);
+    assert_eq!(padded(0.0, 0.0), [0; 3]);
+    assert_eq!((padded(0.0, -0.0), padded(0.0, 5.0), padded(6.0, 4.9)), ([0, 0, 1], [0, 0, 1], [0, 0, 1]));
+    // -0 is no padding, nor is +0 where the fill value is another: the range reaches to them.
+    assert_eq!(kept(Keep::RANGE, &[(-0.0, -0.0), (7.0, 7.0), (5.0, 4.0)], None), [0; 3]);
+    assert_eq!(kept(Keep::RANGE, &[(0.0, 0.0), (7.0, 7.0), (5.0, 4.0)], Some(-9.0)), [0; 3]);
+    let filled = [(-9.0, -9.0), (5.0, 5.0), (7.0, 7.0), (f64::INFINITY, f64::INFINITY), (6.0, 4.0)];
+    assert_eq!(kept(Keep::RANGE, &filled, Some(-9.0)), [0, 0, 1]);
+    // A fill value that changes is a special value's matter, and nothing else.
+    let v = verdict(&[(-9.0, 1.0), (5.0, 5.0)], request(1, Bound::Absolute(1.0)), Some(-9.0));
+    assert_eq!((v.broken, v.special_broken, v.kept_broken), (1, 1, [0; 3]));
+    // No range at all: zeros alone.
+    assert_eq!(kept(Keep::RANGE, &[(0.0, 0.0)], None), [0; 3]);
+    assert_eq!(kept(Keep::RANGE, &[(0.0, -0.0)], None), [0, 0, 1]);
+    // What is no number keeps no sign and lies in no range; the bound is broken too, and the value counted once.
+    let v = verdict(&[(1.0, f64::NAN), (3.0, 3.0), (0.0, f64::NAN)], request(7, Bound::Psnr(1.0)), None);
+    assert_eq!((v.broken, v.first, v.kept_broken), (2, Some(0), [2, 1, 2]));
+}
+
+fn request(keep: u32, bound: Bound) -> Request {
+    Request { keep: Keep::new(keep).unwrap(), ..bound.into() }
+}
+
+#[test]
+fn a_bound_and_what_is_kept_are_both_judged() {
+    // The first misses its bound, the third its sign; the second is held.
+    let pairs = [(10.0, 12.0), (0.5, 1.25), (0.5, -0.25), (-8.0, -8.0)];
+    let v = verdict(&pairs, request(1, Bound::Absolute(1.0)), None);
+    assert_eq!((v.broken, v.first, v.kept_broken), (2, Some(0), [1, 0, 0]));
+    assert_eq!(verdict(&pairs, Bound::Absolute(1.0), None).broken, 1);
+    let noisy = verdict(&pairs, request(1, Bound::Psnr(100.0)), None);
+    assert_eq!((noisy.broken, noisy.noisy), (1, false), "a broken value is enough");
+}
+
+#[test]
+fn the_range_is_that_of_all_pieces_and_of_either_type() {
+    let n = 2 * PIECE + 9;
+    let x: Vec<f32> = (0..n).map(|k| (k as f32 * 1e-3).sin()).collect();
+    let (mut x, mut y) = (x.clone(), x);
+    (x[n - 1], y[n - 1]) = (4.0, 4.0);
+    (y[3], y[PIECE]) = (3.5, 4.5);
+    let bytes = |v: &[f32]| v.iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<u8>>();
+    let be = Dtype { big_endian: true, ..Dtype::F32 };
+    for threads in [1, 3] {
+        let mut marks = vec![0; n];
+        let each = PerValue { error: &mut vec![0.0; n], marks: &mut marks };
+        let asked = request(4, Bound::Absolute(10.0));
+        let v = judge(asked, be, None, [&bytes(&x), &bytes(&y)], Some(each), threads).unwrap();
+        assert_eq!((v.broken, v.first, v.kept_broken), (1, Some(PIECE as u64), [0, 0, 1]));
+        assert_eq!((marks[3], marks[PIECE]), (0, BROKEN));
+    }
 }
 
 #[test]
