@@ -3,8 +3,9 @@
  * The codecs of libh5zgpu.so without HDF5, for C and for ctypes.
  *
  * Words are HDF5's cd_values: none is lossless, one is the packed decimal [C]MDDEE (11003 is absolute 1e-3, 90000 is
- * lossless, 0 is refused), three are CM and a double, 12 to 20 are the stored list, whose last word is 90000. A frame
- * is one encoded chunk; it describes itself.
+ * lossless, 0 is refused), three are CM and a double, four these and what is kept beside the bound (the sum of
+ * H5Z_GPU_KEEP_SIGN, H5Z_GPU_KEEP_ZERO and H5Z_GPU_KEEP_RANGE), 12 to 20 are the stored list, whose last word is
+ * 90000. A frame is one encoded chunk; it describes itself.
  *
  * Lengths are bytes. Functions that answer int64_t answer a number of enum h5z_gpu_failure on failure, all of which are
  * less than 0; h5z_gpu_last_error() says why. They may be called from several threads at once, and hold what they were
@@ -29,6 +30,11 @@ extern "C" {
 /* Most words that any form has. */
 #define H5Z_GPU_WORDS_MAX 20
 
+/* What may be kept beside an absolute or a relative bound or a PSNR, the fourth word of four. */
+#define H5Z_GPU_KEEP_SIGN 1u  /* positive values stay positive, negative ones negative; 0 and -0 stay one of the two */
+#define H5Z_GPU_KEEP_ZERO 2u  /* 0 and -0 come back bit for bit */
+#define H5Z_GPU_KEEP_RANGE 4u /* no value leaves the chunk's range, whose ends and zeros come back bit for bit */
+
 /* "0.1.0" */
 const char *h5z_gpu_version(void);
 
@@ -51,7 +57,8 @@ enum h5z_gpu_failure {
 /* The system's error number (errno) of that failure; 0 where it has none, or HDF5 does not tell it. */
 int h5z_gpu_last_errno(void);
 
-/* The shortest words for "11003" or "mode=abs,bound=1e-3,codec=szx". Answers how many; 0 is lossless. */
+/* The shortest words for "11003" or "mode=abs,bound=1e-3,codec=szx,keep=sign+range". Answers how many; 0 is
+   lossless. */
 int64_t h5z_gpu_words(const char *text, uint32_t words[H5Z_GPU_WORDS_MAX]);
 
 /* The text of words, at most size - 1 bytes and a NUL. Answers the length of the whole text. */
@@ -62,8 +69,8 @@ int64_t h5z_gpu_text(const uint32_t *words, size_t count, char *text, size_t siz
 int64_t h5z_gpu_tools(const uint32_t *words, size_t count, char *text, size_t size);
 
 /* What a request may say, as JSON: "modes", each with its names, its promise and the codecs that take it; "codecs", as
-   they are requested; "frame_codecs", the names of codecs in frames by number. At most size - 1 bytes and a NUL.
-   Answers the length of the whole text. */
+   they are requested; "keeps", what may be kept beside a bound; "frame_codecs", the names of codecs in frames by
+   number. At most size - 1 bytes and a NUL. Answers the length of the whole text. */
 int64_t h5z_gpu_choices(char *text, size_t size);
 
 /* The stored list, complete: what a program needs whose HDF5 cannot be asked. Answers how many words. */
@@ -282,6 +289,7 @@ typedef struct h5z_gpu_verdict {
     uint64_t fill;           /* or have the bits of the fill value */
     uint64_t special_broken; /* of them, those that came back with other bits */
     uint64_t broken;         /* values whose promise is broken, special ones included */
+    uint64_t kept_broken[3]; /* of them, those that broke what is kept: sign, zero, range */
     int64_t first;           /* index of the first of them, or -1 */
     uint64_t into_fill;      /* ordinary values that came back with the bits of the fill value */
     int noisy;               /* mode 4: the PSNR is below the bound */
@@ -296,12 +304,14 @@ typedef struct h5z_gpu_verdict {
 #define H5Z_GPU_BROKEN 2u
 
 /* Compares n values of "<f4", "<f8", ">f4" or ">f8" with their originals, in exact arithmetic. mode: that of
-   h5z_gpu_frame; in modes 2 and 4 the values are one chunk. `fill`: one element, or NULL. `error` and `marks` take what
+   h5z_gpu_frame; keep: the sum of what is kept beside the bound, or 0. In modes 2 and 4, and where the range is kept,
+   the values are one chunk. `fill`: one element, or NULL. `error` and `marks` take what
    is told of each value, or are both NULL: the difference as a double, 0 for special values, and H5Z_GPU_SPECIAL,
    H5Z_GPU_BROKEN, both or 0. threads: 0 for as many as the process may use. Answers 1 where every promise is kept, else
    0. */
-int64_t h5z_gpu_judge(int mode, double bound, const char *type, const void *fill, size_t n, const void *original,
-                      const void *reconstructed, int threads, double *error, uint8_t *marks, h5z_gpu_verdict *verdict);
+int64_t h5z_gpu_judge(int mode, double bound, uint32_t keep, const char *type, const void *fill, size_t n,
+                      const void *original, const void *reconstructed, int threads, double *error, uint8_t *marks,
+                      h5z_gpu_verdict *verdict);
 
 /* Where HDF5 looks for plugins when HDF5_PLUGIN_PATH is not set, whether the folders exist or not, with colons between
    (semicolons on Windows): at most size - 1 bytes and a NUL. Answers the length of the whole text. */

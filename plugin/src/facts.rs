@@ -8,7 +8,7 @@ use crate::report::Failures;
 use h5z_gpu::plugin::folders::{BETWEEN, hdf5_folders};
 use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
 use h5z_gpu::words;
-use h5z_gpu::{Bound, Class, Codec, CodecId, Engine, GpuVersion, Mode, Params, Values};
+use h5z_gpu::{Bound, Class, Codec, CodecId, Engine, GpuVersion, Keep, Mode, Params, Values};
 use libc::{c_char, c_int};
 use serde_json::{Value, json};
 
@@ -81,6 +81,7 @@ fn meaning(user: &[u32]) -> Result<Value> {
         "mode": bound.mode().name(),
         "bound": (bound != Bound::Lossless).then_some(bound.value()),
         "codec": request.codec.name(),
+        "keep": request.keep.facts().map(|facts| facts.name).collect::<Vec<_>>(),
     });
     if words::is_stored(user) {
         let stored = words::stored(user)?;
@@ -108,7 +109,8 @@ fn meaning(user: &[u32]) -> Result<Value> {
     Ok(meaning)
 }
 
-/// What a request may say: the modes, and the codecs that take each; the names of codecs in frames.
+/// What a request may say: the modes, and the codecs that take each; what may be kept beside a bound; the names of
+/// codecs in frames.
 fn choices() -> Value {
     let modes: Vec<Value> = Mode::ALL
         .into_iter()
@@ -132,12 +134,19 @@ fn choices() -> Value {
                 "example": facts.example,
                 "below_one": facts.values == Values::Part,
                 "of": of,
+                "takes_keep": mode.takes_keep(),
                 "codecs": takes,
             })
         })
         .collect();
     let codecs: Vec<&str> = Codec::ALL.map(Codec::name).into();
-    json!({"modes": modes, "codecs": codecs, "frame_codecs": CodecId::NAMES})
+    let keeps: Vec<Value> = Keep::ALL
+        .iter()
+        .map(
+            |facts| json!({"bit": facts.keep.bits(), "name": facts.name, "what": facts.what, "meaning": facts.meaning}),
+        )
+        .collect();
+    json!({"modes": modes, "codecs": codecs, "keeps": keeps, "frame_codecs": CodecId::NAMES})
 }
 
 /// See the header.

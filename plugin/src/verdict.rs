@@ -3,8 +3,8 @@
 
 use crate::c_api::{dtype, fence, slice, slice_mut, string};
 use crate::error::Result;
-use h5z_gpu::Bound;
 use h5z_gpu::judge::{PerValue, Verdict, judge};
+use h5z_gpu::{Bound, Keep, Request};
 use libc::{c_char, c_int, c_void};
 
 /// `h5z_gpu_verdict` of the header.
@@ -16,6 +16,7 @@ pub struct CVerdict {
     fill: u64,
     special_broken: u64,
     broken: u64,
+    kept_broken: [u64; 3],
     first: i64,
     into_fill: u64,
     noisy: c_int,
@@ -36,6 +37,7 @@ impl From<Verdict> for CVerdict {
             fill: v.fill,
             special_broken: v.special_broken,
             broken: v.broken,
+            kept_broken: v.kept_broken,
             first: v.first.and_then(|k| i64::try_from(k).ok()).unwrap_or(-1),
             into_fill: v.into_fill,
             noisy: v.noisy.into(),
@@ -68,6 +70,7 @@ fn bound(mode: c_int, value: f64) -> Result<Bound> {
 pub unsafe extern "C" fn h5z_gpu_judge(
     mode: c_int,
     value: f64,
+    keep: u32,
     datatype: *const c_char,
     fill: *const c_void,
     n: usize,
@@ -99,7 +102,8 @@ pub unsafe extern "C" fn h5z_gpu_judge(
         // SAFETY: this function's promise.
         let out = unsafe { slice_mut(verdict, 1)? };
         let threads = usize::try_from(threads).ok().filter(|n| *n > 0).unwrap_or_else(h5z_gpu::plugin::threads);
-        let found = judge(bound(mode, value)?, dtype, fill, pair, each, threads)?;
+        let asked = Request { keep: Keep::new(keep)?, ..bound(mode, value)?.into() };
+        let found = judge(asked, dtype, fill, pair, each, threads)?;
         out[0] = found.into();
         Ok(i64::from(found.held()))
     })

@@ -131,3 +131,21 @@ def check_chunks(x, y, chunk, mode, value=0.0, fill=None):
     if mode in ("abs", "pw_rel", "lossless"):
         return check(x, y, mode, value, fill)
     return max(check(x[s], y[s], mode, value, fill, padded=x[s].shape != tuple(chunk)) for s in chunks(x.shape, chunk))
+
+
+def kept(x, y, names, fill=None):
+    """Raises AssertionError unless y, what came back for one chunk x, kept what is named: "sign", "zero", "range".
+
+    Zeros of all bits clear stretch no range where no fill value is defined: HDF5 fills chunks up with them.
+    """
+    x, y = (np.ascontiguousarray(v).astype(v.dtype.newbyteorder("="), copy=False).reshape(-1) for v in (x, y))
+    may = ~exact(x, fill)
+    same = words_of(x) == words_of(y)
+    counts = may if fill is not None else may & (words_of(x) != 0)
+    rules = {"sign": (np.sign(x) == np.sign(y)), "zero": same | (x != 0), "range": same}
+    if counts.any():
+        low, high = x[counts].min(), x[counts].max()
+        rules["range"] = same | ((y >= low) & (y <= high) & (x != low) & (x != high) & (x != 0))
+    for name in names:
+        bad = np.flatnonzero(may & ~rules[name])
+        assert bad.size == 0, f"{bad.size} of {x.size} values break {name}; {tell(x, y, bad[0])}"

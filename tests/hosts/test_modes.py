@@ -17,7 +17,7 @@ from h5z_gpu.stored_words import StoredWords, is_list, meaning
 def test_lossy_has_a_keyword_for_each_mode_and_no_other():
     use(f"""{HEAD}
 given = set(inspect.signature(Lossy).parameters)
-assert given == {{*modes.bounds(), "bound", "mode", "codec", "fill_value", "of", "unknown"}}, given
+assert given == {{*modes.bounds(), "bound", "mode", "codec", "keep", "fill_value", "of", "unknown"}}, given
 for keyword, mode in modes.bounds().items():
     how = Lossy(**{{keyword: float(mode.example)}})
     assert (how.mode, how.bound, how) == (mode, float(mode.example), Lossy(how.bound, mode.name))

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from . import library, modes
+from . import keep as keeping, library, modes
 from .filters import Lossless, Lossy
 from .library import checked, lib
 from .stored_words import meaning
 
 
 def named(how: Any = None, mode: str | None = None, bound: float | None = None, codec: str = "auto",
-          words: Sequence[int] | None = None) -> tuple[str, float | None, str]:  # fmt: skip
-    """(mode, bound, codec) in the library's terms, from a `Lossy` or `Lossless`, a configuration, or cd_values.
+          keep: keeping.Keep = None,
+          words: Sequence[int] | None = None) -> tuple[str, float | None, str, tuple[str, ...]]:  # fmt: skip
+    """(mode, bound, codec, keep) in the library's terms, from a `Lossy` or `Lossless`, a configuration, or cd_values.
 
     mode: a mode's short name or keyword; None is absolute where a bound is given, else lossless. Raises ValueError for
     what contradicts itself.
@@ -26,8 +27,9 @@ def named(how: Any = None, mode: str | None = None, bound: float | None = None, 
     elif how is not None:
         raise TypeError(f"h5z-gpu: {how!r}; give h5z_gpu.Lossy(1e-3) or h5z_gpu.Lossless()")
     if words is not None:
-        if (mode, bound, codec) != (None, None, "auto"):
-            raise TypeError(f"h5z-gpu: {library.text(words)} is said already: give no mode, bound or codec besides")
+        if (mode, bound, codec, keep) != (None, None, "auto", None):
+            raise TypeError(f"h5z-gpu: {library.text(words)} is said already: give no mode, bound, codec or keep"
+                            " besides")  # fmt: skip
     else:
         mode = mode if mode is not None else "lossless" if bound is None else "abs"
         try:
@@ -35,14 +37,15 @@ def named(how: Any = None, mode: str | None = None, bound: float | None = None, 
         except KeyError:
             allowed = ", ".join(m.keyword for m in modes.all_modes())
             raise ValueError(f"h5z-gpu: mode {mode!r}; allowed are {allowed}") from None
+        kept = keeping.names(keep)
         try:
             if isinstance(bound, bool):
                 raise ValueError
-            words = words_of(short, bound if bound is None else float(bound), codec)
+            words = words_of(short, bound if bound is None else float(bound), codec, kept)
         except (TypeError, ValueError) as e:
             raise (e if "h5z-gpu" in str(e) else ValueError(f"h5z-gpu: bound {bound!r} is no number")) from None
     said = meaning(words)
-    return said.mode, said.bound, said.codec
+    return said.mode, said.bound, said.codec, said.keep
 
 
 def only(configuration: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -52,9 +55,11 @@ def only(configuration: Mapping[str, Any], known: Iterable[str]) -> None:
         raise ValueError(f"h5z-gpu: the codec's configuration has {', '.join(unknown)}; known are {', '.join(known)}")
 
 
-def words_of(mode: str, bound: float | None, codec: str) -> tuple[int, ...]:
+def words_of(mode: str, bound: float | None, codec: str, keep: Iterable[str] = ()) -> tuple[int, ...]:
     """The library's words for what `named` answers."""
-    return library.words(f"mode={mode}{'' if bound is None else f',bound={bound!r}'},codec={codec}")
+    kept = keeping.text(keep)
+    beside = ("" if bound is None else f",bound={bound!r}", f",keep={kept}" if kept else "")
+    return library.words(f"mode={mode},codec={codec}{''.join(beside)}")
 
 
 def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None) -> list[bytes]:

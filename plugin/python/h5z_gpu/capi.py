@@ -26,6 +26,7 @@ FAILED, DAMAGED, IO, NO_MEMORY, OTHER_WAY = -1, -2, -3, -4, -5
 WORDS_MAX = 20
 READ_ONLY, EVERY_DEVICE = 1, 2  # flags of an array
 SPECIAL, BROKEN = 1, 2  # marks of values that were judged
+KEEP_SIGN, KEEP_ZERO, KEEP_RANGE = 1, 2, 4  # what is kept beside a bound
 
 
 class Array(ctypes.Structure):
@@ -55,7 +56,8 @@ class Verdict(ctypes.Structure):
     """h5z_gpu_verdict: what a comparison of values with their originals found."""
 
     _fields_ = [*((name, c_uint64) for name in ("judged", "nan", "infinite", "fill", "special_broken", "broken")),
-                ("first", c_int64), ("into_fill", c_uint64), ("noisy", c_int), ("has_range", c_int),
+                ("kept_broken", c_uint64 * 3), ("first", c_int64), ("into_fill", c_uint64), ("noisy", c_int),
+                ("has_range", c_int),
                 *((name, c_double) for name in ("limit", "worst", "psnr")), ("range", c_double * 2)]  # fmt: skip
 
 
@@ -131,8 +133,8 @@ FUNCTIONS: Mapping[str, Signature] = {
     ),
     "h5z_gpu_judge": (
         c_int64,
-        (c_int, c_double, c_char_p, c_void_p, c_size_t, c_void_p, c_void_p, c_int, POINTER(c_double), POINTER(c_uint8),
-         POINTER(Verdict)),
+        (c_int, c_double, c_uint32, c_char_p, c_void_p, c_size_t, c_void_p, c_void_p, c_int, POINTER(c_double),
+         POINTER(c_uint8), POINTER(Verdict)),
     ),
     "h5z_gpu_hdf5_folders": (c_int64, (c_char_p, c_size_t)),
     "h5z_gpu_status": (c_int64, (c_char_p, c_size_t)),

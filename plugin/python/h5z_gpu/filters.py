@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, SupportsFloat, Union, cast
 
-from . import library, modes
+from . import keep as keeping, library, modes
 
 FILTER_ID: int = library.lib.h5z_gpu_filter_id()
 
@@ -42,7 +42,7 @@ class _Filter(_Base):
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5, which are none, one number or three."""
+        """The words to give to HDF5, which are none, one number, three or four."""
         return self._words
 
     @property
@@ -66,6 +66,11 @@ class _Filter(_Base):
         """The number of the bound; 0 without one."""
         return cast(float, self._config.get(self.mode.keyword, 0.0))
 
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Names of what comes back beside the bound: "sign", "zero", "range", in this order."""
+        return keeping.names(self._config.get("keep"))
+
     @classmethod
     def from_filter_options(cls, values: Iterable[int]) -> Lossy | Lossless:
         """What the words of the filter mean.
@@ -73,8 +78,8 @@ class _Filter(_Base):
         Parameters
         ----------
         values : sequence of int
-            The words: none, one number such as 11003, three, or the 12 to 20 that lie in a file. There a list that is
-            not lossless also holds the fill value, where the program that wrote it has declared one.
+            The words: none, one number such as 11003, three, four, or the 12 to 20 that lie in a file. There a list
+            that is not lossless also holds the fill value, where the program that wrote it has declared one.
 
         Returns
         -------
@@ -109,7 +114,8 @@ class _Filter(_Base):
         if said.bound is None:
             return Lossless(said.codec)
         bound: dict[str, Any] = {modes.named(said.mode).keyword: said.bound}
-        return Lossy(codec=said.codec, fill_value=said.stored.fill_value if said.stored else None, **bound)
+        fill = said.stored.fill_value if said.stored else None
+        return Lossy(codec=said.codec, fill_value=fill, keep=said.keep, **bound)
 
     def get_config(self) -> dict[str, Any]:
         """The keywords that make the same filter again, `Lossy(**config)`, in a dict that JSON can hold."""
@@ -168,6 +174,10 @@ class Lossy(_Filter):
         and takes the shortest frame: on CPUs alone, some ten times slower.
         With "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is
         rewritten.
+    keep : {"sign", "zero", "range"}, optional
+        What comes back beside an absolute or relative bound or a PSNR; several with + between them, "sign+range", or as
+        a sequence. "sign": positive values stay positive, negative ones negative, zeros zero. "zero": 0 and -0 come
+        back bit for bit. "range": no value leaves the range of its chunk, whose ends and zeros come back bit for bit.
     fill_value : float, optional
         What stands for missing values: it comes back bit for bit and stretches no range. HDF5 itself must know it,
         which is what `**Lossy(fill_value=...)` does. It holds for floating-point data.
@@ -178,8 +188,9 @@ class Lossy(_Filter):
     Raises
     ------
     ValueError
-        For no bound or several, and for one that its mode does not allow. By `compression=Lossy(fill_value=...)`, which
-        would lose the fill value: h5py takes nothing but the words from there. By `compression=Lossy(of="dataset")`.
+        For no bound or several, for one that its mode does not allow, and for `keep` beside one that takes none. By
+        `compression=Lossy(fill_value=...)`, which would lose the fill value: h5py takes nothing but the words from
+        there. By `compression=Lossy(of="dataset")`.
     TypeError
         For what is no number, and for unknown keywords.
 
@@ -204,13 +215,15 @@ class Lossy(_Filter):
         pointwise_relative: SupportsFloat | None = None,
         psnr: SupportsFloat | None = None,
         codec: str = "auto",
+        keep: keeping.Keep = None,
         fill_value: SupportsFloat | str | None = None,
         of: str = "chunk",
         **unknown: NoReturn,
     ) -> None:
         if unknown:
             raise TypeError(
-                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(modes.bounds())}, codec, fill_value, of"
+                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(modes.bounds())}, codec, keep, "
+                "fill_value, of"
             )
         named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
         given = {k: v for k, v in named.items() if v is not None}
@@ -234,6 +247,9 @@ class Lossy(_Filter):
         (keyword, value), = given.items()
         number, codec = _number(keyword, value), _codec(codec)
         config: dict[str, Any] = {keyword: number, "codec": codec}
+        kept = keeping.text(keeping.names(keep))
+        if kept:
+            config["keep"] = kept
         if fill_value is not None:
             config["fill_value"] = _named(_fill(fill_value))
         ranged = [k for k, m in modes.bounds().items() if m.of == "range"]
@@ -244,11 +260,12 @@ class Lossy(_Filter):
             )
         if of == "dataset":
             config["of"] = of
-        super().__init__(f"mode={modes.bounds()[keyword].name},bound={number!r},codec={codec}", config)
+        beside = f",keep={kept}" if kept else ""
+        super().__init__(f"mode={modes.bounds()[keyword].name},bound={number!r},codec={codec}{beside}", config)
 
     @property
     def filter_options(self) -> tuple[int, ...]:
-        """The words to give to HDF5, one number or three. Raises ValueError where they would not say all."""
+        """The words to give to HDF5, one number, three or four. Raises ValueError where they would not say all."""
         words = self.words
         if self.fill_value is not None:
             fill = self.fill_value
@@ -311,7 +328,7 @@ class Lossy(_Filter):
             bound = math.nextafter(bound, 0)
         if bound <= 0:
             return Lossless()
-        return Lossy(absolute=bound, codec=self.codec, fill_value=self._config.get("fill_value"))
+        return Lossy(absolute=bound, codec=self.codec, keep=self.keep, fill_value=self._config.get("fill_value"))
 
     def _kwargs(self) -> dict[str, Any]:
         return super()._kwargs() | ({} if self.fill_value is None else {"fillvalue": self.fill_value})

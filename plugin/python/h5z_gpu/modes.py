@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The modes of bounds and the names of codecs, as the library hands them out (`h5z_gpu_choices`).
+"""The modes of bounds, what may be kept beside them, and the names of codecs, as the library hands them out
+(`h5z_gpu_choices`).
 
 The package has no list of its own: keywords, options, texts and checks are made from these. Only `Lossy` names the
 keywords again, in its signature, where editors show them.
@@ -34,8 +35,23 @@ class Mode(NamedTuple):
     """Whether the number is below 1."""
     of: str
     """What the number is a part of: "data" (their units), "range", "value", or "none" for lossless."""
+    takes_keep: bool
+    """Whether something may be kept beside it."""
     codecs: tuple[str, ...]
     """Codecs that take it."""
+
+
+class Keep(NamedTuple):
+    """What may be kept beside a bound: an item of `Keep::ALL` in codecs/src/keep.rs."""
+
+    bit: int
+    """In words."""
+    name: str
+    """As it is typed: "sign"."""
+    what: str
+    """What is kept: "signs"."""
+    meaning: str
+    """What it promises."""
 
 
 @functools.cache
@@ -58,6 +74,12 @@ def all_modes() -> tuple[Mode, ...]:
 def bounds() -> dict[str, Mode]:
     """The modes that have a number, by keyword."""
     return {mode.keyword: mode for mode in all_modes() if mode.of != "none"}
+
+
+@functools.cache
+def keeps() -> dict[str, Keep]:
+    """What may be kept beside a bound, by name, in the order of their bits."""
+    return {row["name"]: Keep(**row) for row in _choices()["keeps"]}
 
 
 def named(name: str) -> Mode:

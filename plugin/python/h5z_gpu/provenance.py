@@ -5,6 +5,7 @@ lossy_compression         a sentence: program and version, HDF5's number of the 
 lossy_compression_mode    keyword of the bound, as in `Lossy`
 lossy_compression_bound   the bound, a float64
 lossy_compression_codec   name of the codec; "auto", "small" where it was chosen chunk by chunk
+lossy_compression_keep    what was kept beside the bound, as in `Lossy`, where anything was
 lossy_compression_units   the variable's `units` when it was compressed, where it had any
 
 A statement must not outlive the values that it is about. Programs that calculate keep attributes: xarray does, and so
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
+from . import keep
 from .conventions import text_in
 from .filters import FILTER_ID, How, Lossless, Lossy, words_of
 from .stored_words import is_list, meaning
@@ -41,7 +43,8 @@ log = logging.getLogger("h5z_gpu")
 
 TEXT = "lossy_compression"
 UNITS = f"{TEXT}_units"
-NAMES = (TEXT, f"{TEXT}_mode", f"{TEXT}_bound", f"{TEXT}_codec", UNITS)
+KEEP = f"{TEXT}_keep"
+NAMES = (TEXT, f"{TEXT}_mode", f"{TEXT}_bound", f"{TEXT}_codec", UNITS, KEEP)
 
 enabled = True
 """Whether attributes are left where a call does not say."""
@@ -76,8 +79,8 @@ def asked(given: bool | None) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 def said(how: How) -> str:
-    """What a filter promises, in words: "within 0.01 (absolute)"."""
-    return how.mode.short.format(f"{how.bound:.9g}")
+    """What a filter promises, in words: "within 0.01 (absolute), signs kept"."""
+    return ", ".join(filter(None, (how.mode.short.format(f"{how.bound:.9g}"), keep.kept(how.keep))))
 
 
 def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, *,
@@ -105,6 +108,8 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, 
     if losses:
         text += f"; on top of a loss by {last}" if losses == 1 else f"; on top of {losses} losses, the last by {last}"
     made: dict[str, Any] = dict(zip(NAMES, (text, how.mode.keyword, np.float64(how.bound), how.codec)))
+    if how.keep:
+        made[KEEP] = keep.text(how.keep)
     units = "" if "scale_factor" in found or "add_offset" in found else _text(found, "units")
     return made | ({UNITS: units} if units else {})
 
@@ -212,8 +217,9 @@ def on_dataset(dataset: h5py.Dataset, before: str | None = None, *, copied: bool
             return
         there = Attributes(dataset)
         made = attributes(how, there, before, copied=copied)
-        if UNITS in there and UNITS not in made:
-            del dataset.attrs[UNITS]
+        for name in (UNITS, KEEP):
+            if name in there and name not in made:
+                del dataset.attrs[name]
         for name, text in made.items():
             value = as_char(text)
             if name in there or isinstance(value, str):
@@ -233,6 +239,8 @@ def on_variable(variable: netCDF4.Variable[Any], how: How) -> None:
                 for name in there.intersection(NAMES):
                     variable.delncattr(name)
         else:
+            if KEEP in there and not how.keep:
+                variable.delncattr(KEEP)
             units = {"units": variable.getncattr("units")} if "units" in there else {}
             variable.setncatts(attributes(how, units, copied=False))
 
@@ -266,6 +274,9 @@ def _says(dataset: h5py.Dataset, how: Lossy) -> bool:
 
     mode, bound = NAMES[1].encode(), NAMES[2].encode()
     if not h5a.exists(dataset.id, mode) or not h5a.exists(dataset.id, bound):
+        return False
+    kept = _text(dataset.attrs, KEEP) if h5a.exists(dataset.id, KEEP.encode()) else ""
+    if kept != keep.text(how.keep):
         return False
     if h5a.exists(dataset.id, UNITS.encode()) and not _same_units(dataset.attrs):
         return False

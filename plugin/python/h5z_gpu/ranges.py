@@ -14,8 +14,8 @@ a value on another side of a limit than before is encoded again:
     4. else without loss.
 
 A frame is taken where its decoded values all are on their sides of the limits, and within the bound of the values that
-were given. Zeros are never moved: no rain stays no rain. Each frame says itself how it was encoded, and the dataset's
-words stay as they are. Without such attributes nothing is read back.
+were given, and have kept what was asked beside it. Zeros are never moved: no rain stays no rain. Each frame says itself
+how it was encoded, and the dataset's words stay as they are. Without such attributes nothing is read back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from . import batches, modes
+from . import batches, keep, modes
 from .conventions import limits_in
 from .filters import Lossless, Lossy
 
@@ -134,7 +134,9 @@ class Ranges:
         (frame,) = batches.encode([given], how.words, fill)
         out = np.empty_like(x)
         batches.decode([np.frombuffer(frame, np.uint8)], [out])
-        return frame if not self.differ(x, out).any() and _within(x, out, allowed) else None
+        good = not self.differ(x, out).any() and _within(x, out, allowed)
+        # The filter has kept signs, zeros and the range of what it was given.
+        return frame if good and not keep.broken(x, out, self.how.keep, self.fill).any() else None
 
     def _pulled(self, x: np.ndarray, back: np.ndarray, allowed: Any) -> Optional[np.ndarray]:
         crossed = self.differ(x, back)
@@ -146,7 +148,7 @@ class Ranges:
         step = None if np.ndim(allowed) else self._step(x, float(allowed))
         if step is None or self.how.codec not in ("auto", "lorenzo"):
             return None
-        return self._held(x, allowed, Lossy(absolute=step / 2, codec="lorenzo"), x, self.fill)
+        return self._held(x, allowed, Lossy(absolute=step / 2, codec="lorenzo", keep=self.how.keep), x, self.fill)
 
     def _apart(self, x: np.ndarray, allowed: Any) -> Optional[bytes]:
         limits = sorted(self.low | self.high | self.same, key=lambda v: (v != 0, -np.count_nonzero(x == v)))
@@ -162,7 +164,7 @@ class Ranges:
         keyword = "absolute" if not np.ndim(allowed) else self.how.mode.keyword
         bound = float(half if not np.ndim(allowed) else self.how.bound / 2) * 0.998
         codec = self.how.codec if self.how.codec in modes.bounds()[keyword].codecs else "auto"
-        how = Lossy(**{keyword: bound, "codec": codec})  # type: ignore[arg-type]
+        how = Lossy(**{keyword: bound, "codec": codec, "keep": self.how.keep})  # type: ignore[arg-type]
         return self._held(x, allowed, how, given.astype(x.dtype), fill)
 
     def _allowed(self, x: np.ndarray) -> Any:

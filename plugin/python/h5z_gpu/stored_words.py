@@ -18,7 +18,7 @@ from .library import checked, lib
 
 @dataclass(frozen=True)
 class StoredWords:
-    """What the list says that the filter stores with a dataset, besides mode, bound and codec."""
+    """What the list says that the filter stores with a dataset, besides mode, bound, codec and what is kept."""
 
     typed: int
     """The one number that the user typed; 0 where it was none, or several words."""
@@ -61,6 +61,8 @@ class Meaning:
     bound: Optional[float]
     """None for lossless."""
     codec: str
+    keep: tuple[str, ...]
+    """Names of what is kept beside the bound, as in `modes.keeps()`."""
     text: str
     """As the plugin's text: "mode=abs,bound=1e-3"."""
     sentence: str
@@ -78,7 +80,7 @@ def meaning(words: Sequence[int]) -> Meaning:
         stored = StoredWords(
             kind=stored.pop("class"), sees_values=stored.pop("lossy"), chunk=tuple(stored.pop("chunk")), **stored
         )
-    return Meaning(lines=tuple(found.pop("lines")), stored=stored, **found)
+    return Meaning(lines=tuple(found.pop("lines")), keep=tuple(found.pop("keep")), stored=stored, **found)
 
 
 def as_json(words: Sequence[int]) -> dict[str, Any]:
@@ -91,5 +93,5 @@ def as_json(words: Sequence[int]) -> dict[str, Any]:
 
 
 def is_list(words: Sequence[int]) -> bool:
-    """Whether words are more than a user types, and so a stored list, damaged or not."""
-    return len(words) > 3
+    """Whether words are more than a user types, four at most, and so a stored list, damaged or not."""
+    return len(words) > 4

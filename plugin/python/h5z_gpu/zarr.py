@@ -21,7 +21,7 @@ import numpy as np
 from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec
 from zarr.registry import register_codec
 
-from . import batches, modes
+from . import batches, keep as keeping, modes
 from .filters import FILTER_ID, Lossless, Lossy
 from .index import ChunkList, chunk_list
 from .numcodecs import Compressor
@@ -34,31 +34,34 @@ class Serializer(ArrayBytesCodec):
     """`zarr.create_array(..., serializer=Serializer(h5z_gpu.Lossy(1e-3)), compressors=None)`: each chunk is one frame.
 
     The array's own fill value comes back bit for bit and stretches no range. Numbers are stored little-endian. Or in
-    the words of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound and
-    codec. zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; it is 1 there.
+    the words of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound,
+    codec and keep. zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; it is
+    1 there.
     """
 
     is_fixed_size = False
     mode: str
     bound: float | None
     codec: str
+    keep: tuple[str, ...]
 
     def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
-                 codec: str = "auto") -> None:  # fmt: skip
+                 codec: str = "auto", keep: keeping.Keep = None) -> None:  # fmt: skip
         if getattr(how, "fill_value", None) is not None:
             raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
-        short, number, codec = batches.named(how, mode, bound, codec)
-        for name, value in (("mode", modes.named(short).keyword), ("bound", number), ("codec", codec)):
+        short, *rest = batches.named(how, mode, bound, codec, keep)
+        for name, value in zip(("mode", "bound", "codec", "keep"), (modes.named(short).keyword, *rest)):
             object.__setattr__(self, name, value)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Serializer:
         configuration = data.get("configuration", {})
-        batches.only(configuration, ("mode", "bound", "codec"))
+        batches.only(configuration, ("mode", "bound", "codec", "keep"))
         return cls(**configuration)
 
     def to_dict(self) -> dict[str, Any]:
-        said = {"mode": self.mode, "bound": self.bound, "codec": self.codec}
+        kept = keeping.text(self.keep) or None
+        said = {"mode": self.mode, "bound": self.bound, "codec": self.codec, "keep": kept}
         return {"name": "h5z_gpu", "configuration": {k: v for k, v in said.items() if v is not None}}
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
@@ -86,7 +89,7 @@ class Serializer(ArrayBytesCodec):
         return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
 
     def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
-        words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec))
+        words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec, self.keep))
         frames: list[Any] = [None] * len(batch)
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, (chunk, spec) in enumerate(batch):

@@ -7,6 +7,7 @@ written. Coordinates, integers and the like stay exact. The last lines are comma
 
     h5z-gpu advise in.nc
     h5z-gpu advise in.nc tas=absolute:0.05 --html advice.html       with a bound of one's own
+    h5z-gpu advise in.nc --keep range                               with ranges kept beside proposed bounds
 
 The advice is about what a file can tell. What the data is for, nobody but its user knows.
 """
@@ -29,7 +30,7 @@ from ..filters import Lossless, Lossy
 from . import advise_text, common, quality
 from .advice import Advice, Kept
 from .common import Problem, say
-from .promise import as_filter, mixed, named_bounds
+from .promise import Asked, add_keep, as_filter, keep_from, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
@@ -57,11 +58,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="an HDF5 or netCDF-4 file; only read")
     parser.add_argument(
         "bounds",
-        metavar="VAR=MODE:BOUND",
+        metavar="VAR=MODE:BOUND[:KEEP]",
         nargs="*",
         default=[],
         help="a bound to try in place of a proposal, such as tas=absolute:0.05",
     )
+    add_keep(parser, "beside bounds that are proposed, but point-wise ones")
     parser.add_argument(
         "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
     )
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     named = named_bounds(args.bounds)
     with common.open_file(args.file) as file:
         kept: list[Kept] = []
-        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack)
+        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack, keep=keep_from(args))
         total = os.path.getsize(args.file)
         netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
         from .apply import lines
@@ -102,8 +104,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None, *, seed: int = 0, quick: bool = False,
-           kept: Optional[list[Kept]] = None, unpack: bool = False) -> list[Advice]:  # fmt: skip
+def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: int = 0, quick: bool = False,
+           kept: Optional[list[Kept]] = None, unpack: bool = False,
+           keep: tuple[str, ...] = ()) -> list[Advice]:  # fmt: skip
     """Advice on each variable of a file that may lose bits.
 
     Parameters
@@ -120,6 +123,8 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
         Takes the datasets that stay as they are.
     unpack : bool
         Packed integers are looked at as the values that they stand for.
+    keep : tuple of str
+        What is kept beside proposed bounds that take it.
     """
     from .objects import datasets
     from .integers import compresses, saved
@@ -160,16 +165,13 @@ def advise(file: h5py.File, named: Optional[dict[str, tuple[str, float]]] = None
     with bar(None, sizes, "advise", "") as done:
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
-            found.append(
-                _advise(
-                    dataset, named.get(dataset.name.strip("/")), seed, quick, share, most, CURVE_BYTES // len(chosen)
-                )
-            )
+            asked = named.get(dataset.name.strip("/"))
+            found.append(_advise(dataset, asked, keep, seed, quick, share, most, CURVE_BYTES // len(chosen)))
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
 
-def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int, quick: bool, share: int,
+def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...], seed: int, quick: bool, share: int,
             first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
     from .packed import Unpacked
     from .proposal import propose, sentinel
@@ -178,7 +180,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
 
     units = text_of(dataset, "units") or ""
     packed = dataset.packing if isinstance(dataset, Unpacked) else None
-    fill, against = protected(dataset, by_range=asked is not None and modes.named(asked[0]).of == "range")
+    fill, against = protected(dataset, by_range=asked is not None and modes.named(asked.mode).of == "range")
     if packed is not None:
         fill, against = np.full((), np.nan, packed.dtype), None
     chunk = chunk_of(dataset)
@@ -193,6 +195,11 @@ def _advise(dataset: h5py.Dataset, asked: Optional[tuple[str, float]], seed: int
     if packed is not None and isinstance(proposal.how, Lossy):
         proposal.how, proposal.step = Lossy(absolute=packed.step / 2), packed.step
         proposal.reason = f"packed as {packed.packed.name} in steps of {packed.step:g}, and rounded by up to half of it"
+    if keep and isinstance(proposal.how, Lossy):
+        if proposal.how.mode.takes_keep:
+            proposal.how = Lossy(**{**proposal.how.get_config(), "keep": keep})
+        elif "range" in keep and asked is None:
+            proposal.reason += ". Such a bound keeps signs and zeros by itself, but not the range"
     if asked is not None:
         proposal.how, proposal.reason = as_filter(asked), "as you asked"
     if isinstance(proposal.how, Lossy) and against:
@@ -280,7 +287,7 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
             )
             if value <= 0 or (mode.below_one and value >= 1):
                 continue
-            how: dict[str, Any] = {mode.keyword: value, "codec": codec}
+            how: dict[str, Any] = {mode.keyword: value, "codec": codec, "keep": advice.how.keep}
             points.append(attempt([piece], Lossy(**how), advice.fill))
         advice.curves[codec] = points
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import keep
 from ..filters import How, Lossless
 from . import common
 from .common import say
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def bound_text(how: How) -> str:
-    """A bound as it is typed: absolute:0.01; and the codec where one is named."""
+    """A bound as it is typed: absolute:0.01, absolute:0.01:sign."""
     if isinstance(how, Lossless):
         return "lossless"
-    return f"{how.mode.keyword}:{how.bound!r}"
+    return ":".join(filter(None, (how.mode.keyword, f"{how.bound!r}", keep.text(how.keep))))
 
 
 def prediction(a: Advice) -> list[tuple[str, str]]:

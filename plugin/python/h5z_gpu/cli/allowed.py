@@ -26,10 +26,10 @@ from .. import provenance
 from ..filters import FILTER_ID
 from ..unpacking import PACKED
 from .packed import packing
-from .promise import promise_of
+from .promise import Asked, promise_of
 from .roles import NETCDF_FILL
 
-Given = Callable[[str], Optional[tuple[str, float]]]
+Given = Callable[[str], Optional[Asked]]
 """The bound that the user names for a dataset, or None."""
 
 
@@ -45,7 +45,7 @@ class Allowed:
     """Packed integers became floating-point numbers."""
     lossy: bool = False
     """The copy may carry attributes on what was lost."""
-    given: Optional[tuple[str, float]] = None
+    given: Optional[Asked] = None
 
     def attribute(self, name: bytes) -> bool:
         """Whether an attribute may come, go, and be another."""

@@ -224,10 +224,14 @@ def ratio(raw: float, stored: float) -> str:
 
 def sentence(how: Union[Lossy, Lossless]) -> str:
     """The promise in words."""
+    from ..keep import kept
+
     codec = "" if how.codec == "auto" else f" (codec {how.codec})"
     text = how.mode.promise.replace("chunk's", f"{how.of}'s").format(f"{how.bound:g}")
     if how.mode.of == "none":
         return text + codec
     fill = getattr(how, "fill_value", None)
-    kept = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
-    return f"{text}; {kept} keep every bit{codec}"
+    beside = kept(how.keep)
+    text += f"; {beside}" if beside else ""
+    exact = "NaN and infinities" if fill is None else f"NaN, infinities and the fill value {fill:g}"
+    return f"{text}; {exact} keep every bit{codec}"

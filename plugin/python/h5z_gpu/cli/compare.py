@@ -18,7 +18,7 @@ from .elements import differing, layout_of, types_equal
 from .judge import Judged, judge, native, words_of
 from .leads import Filled
 from .matching import common_part, matched, promise_as_read
-from .promise import Promise, promise_of
+from .promise import Asked, Promise, of_user, promise_of
 from .properties import DECLARED, fill_state, same_fill
 from .sources import Source
 from .stored import Pair
@@ -59,6 +59,8 @@ class Result:
     fill: int = 0
     special_broken: int = 0
     broken: int = 0
+    kept_broken: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """Of them, those that broke what is kept beside the bound, in the order of `modes.keeps()`."""
     first: Optional[Found] = None
     noisy: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
     """Chunks whose PSNR is too low: first element and PSNR."""
@@ -89,7 +91,7 @@ class Result:
         return self.nan + self.infinite + self.fill
 
 
-def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Callable[[int], Any] = lambda n: None,
+def compare(a: Source, b: Source, given: Optional[Asked], done: Callable[[int], Any] = lambda n: None,
             common: bool = False) -> Result:  # fmt: skip
     """Compares all of a dataset with its original.
 
@@ -97,7 +99,7 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
     ----------
     a, b : Source
         Original and reconstruction.
-    given : tuple of mode and bound, optional
+    given : Asked, optional
         The promise, in place of what lies in the file of `b`.
     done : callable, optional
         Told of bytes of the original that are done.
@@ -118,11 +120,12 @@ def compare(a: Source, b: Source, given: Optional[tuple[str, float]], done: Call
     if floats and b.dataset is not None:
         promise = promise_of(b.dataset, given)
     elif floats and given is not None:
-        promise = Promise(*given, given=True)
+        promise = of_user(given)
     if as_read:
-        promise = promise_as_read(promise if given is None else Promise(*given, given=True), a, b)
+        promise, text = promise_as_read(promise if given is None else of_user(given), a, b)
+        notes += [text] * bool(text)
     if not whole:
-        a, b, text = common_part(a, b, common, promise.mode in ("relative", "psnr"))
+        a, b, text = common_part(a, b, common, promise.by_chunk)
         notes.append(text)
     result = Result(a.name, promise, a.dtype, a.shape, a.axes(), a.attribute("units"), a.northward(-2)
                     or b.northward(-2), notes=notes, pair=(a, b))
@@ -176,9 +179,8 @@ def _floats(a: Source, b: Source, result: Result, done: Callable[[int], Any]) ->
     shape, promise = a.shape or (), result.promise
     result.figures = quality.Quality(len(shape))
     chunk = b.chunks or chunk_shape(shape, a.dtype.itemsize)
-    by_chunk = promise.mode in ("relative", "psnr")
     step = grown(chunk, shape, READ_VALUES)
-    if by_chunk:
+    if promise.by_chunk:
         inner = chunk
     else:
         step = step if math.prod(step) <= 2 * READ_VALUES else cut(step, READ_VALUES)
@@ -206,6 +208,7 @@ def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], 
         index = tuple(int(s + k) for s, k in zip(start, at))
         result.first = Found(index, _shown(x[at]), _shown(y[at]), error)
     result.broken += counts.broken
+    result.kept_broken = [n + more for n, more in zip(result.kept_broken, counts.kept_broken)]
     if found.noisy is not None:
         result.noisy.append((start, found.noisy))
     result.into_fill += counts.into_fill

@@ -152,6 +152,8 @@ def _promise(chunks: Any) -> dict[str, Any]:
     asked: dict[str, Any] = {"mode": said.mode, "codec": said.codec, "words": chunks.words, "text": repr(how)}
     if said.bound is not None:
         asked["bound"] = said.bound
+    if said.keep:
+        asked["keep"] = said.keep
     fill = getattr(how, "fill_value", None)
     if fill is not None:
         asked["fill_value"] = fill if math.isfinite(fill) else str(fill)

@@ -9,7 +9,7 @@ from typing import Optional
 
 import numpy as np
 
-from .. import modes
+from .. import keep, modes
 from ..capi import BROKEN, SPECIAL, Verdict
 from ..library import checked, lib
 from ..views import numbers
@@ -69,7 +69,7 @@ def _widened(x: np.ndarray) -> np.ndarray:
 
 
 def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
-    """Compares a block with its original; for a bound of a chunk's range or a PSNR, the block is the chunk.
+    """Compares a block with its original; for a bound of a chunk's range, a PSNR or a kept range, it is the chunk.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     error, marks, found = np.empty(x.shape), np.empty(x.shape, np.uint8), Verdict()
     checked(lib.h5z_gpu_judge(
-        modes.named(promise.mode).number, promise.bound, x.dtype.str.encode(), None if fill is None
-        else fill.ctypes.data, x.size, x.ctypes.data,
+        modes.named(promise.mode).number, promise.bound, keep.bits(promise.keep), x.dtype.str.encode(),
+        None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),
     ))  # fmt: skip
     return Judged(error, marks, found, None if promise.mode == "psnr" else found.limit)

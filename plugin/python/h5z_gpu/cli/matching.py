@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from .. import keep as keeping
 from ..unpacking import Packing
 from .boxes import Box
 from .common import Problem
@@ -75,24 +76,27 @@ def _numbers(dtype: np.dtype) -> bool:
     return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (2, 4, 8))
 
 
-def promise_as_read(promise: Promise, a: Source, b: Source) -> Promise:
-    """A promise about values that readers unpack: an absolute bound, wider by what rounding may add.
+def promise_as_read(promise: Promise, a: Source, b: Source) -> tuple[Promise, str]:
+    """A promise about values that readers unpack: an absolute bound, wider by what rounding may add. And a note.
+
+    Signs, zeros and ranges are not judged: readers round the values of one file only, so that no bit is the same.
 
     Of a copy that is packed and for which nothing is given, it is half a step; of one that promises every bit, what
     rounding may add.
     """
+    left = f"not judged of unpacked values: {keeping.kept(promise.keep)}" if promise.keep else ""
     how = getattr(b, "how", None)
     if how is not None and not promise.given:
         promise = Promise("absolute", how.step / 2)
     if promise.mode == "lossless":
         promise = Promise("absolute", 0.0, None, promise.given)
     if promise.mode != "absolute":
-        return Promise(promise.mode, promise.bound, None, promise.given)
+        return Promise(promise.mode, promise.bound, None, promise.given), left
     largest = max((x.how.largest for x in (a, b) if isinstance(x, _AsRead) and x.how is not None), default=0.0)
     with np.errstate(all="ignore"):
         slack = _ULPS * float(np.spacing(np.asarray(largest, b.dtype)))
     wider = promise.bound + slack
-    return Promise("absolute", wider if math.isfinite(wider) else promise.bound, None, promise.given)
+    return Promise("absolute", wider if math.isfinite(wider) else promise.bound, None, promise.given), left
 
 
 def common_part(a: Source, b: Source, allowed: bool, by_chunk: bool) -> tuple[Source, Source, str]:

@@ -28,7 +28,7 @@ from .creation import Anew, copy_user_block, create_like
 from .hdf5 import address
 from .integers import compresses, why_left
 from .packed import packing, unpack_attributes
-from .promise import as_filter
+from .promise import Asked, as_filter, keep_from
 from .roles import Roles, chunk_of, lossy_already, protected, why_unread
 from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
@@ -55,10 +55,10 @@ class Part:
 
 
 @functools.cache
-def filter_of(bound: tuple[str, float], codec: str) -> How:
-    """The filter of a mode and a bound; a Problem where there is no such filter."""
+def filter_of(bound: Asked, codec: str) -> How:
+    """The filter of a bound; a Problem where there is no such filter."""
     try:
-        return as_filter(bound) if bound[0] == "lossless" else as_filter(bound, codec=codec)
+        return as_filter(bound) if bound.mode == "lossless" else as_filter(bound, codec=codec)
     except (TypeError, ValueError) as why:
         raise Problem(str(why).removeprefix("h5z-gpu: ")) from None
 
@@ -68,7 +68,7 @@ def filter_of(bound: tuple[str, float], codec: str) -> How:
 
 
 def plan(
-    file: h5py.File, bound: Optional[tuple[str, float]], named: dict[str, tuple[str, float]], args: argparse.Namespace
+    file: h5py.File, bound: Optional[Asked], named: dict[str, Asked], args: argparse.Namespace
 ) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
     roles, parts = Roles(file), {}
@@ -76,7 +76,7 @@ def plan(
     if args.advise:
         from .advise import advise
 
-        advice = {a.name: a for a in advise(file, quick=True, unpack=args.unpack)}
+        advice = {a.name: a for a in advise(file, quick=True, unpack=args.unpack, keep=keep_from(args))}
     every = roles.datasets
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
@@ -92,23 +92,23 @@ def plan(
     return parts
 
 
-def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[tuple[str, float]],
-          bound: Optional[tuple[str, float]], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
+          bound: Optional[Asked], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     common.refuse_absurd(name, raw)
     part = Part(name, raw, dataset.id.get_storage_size())
     packed = packing(dataset)
-    if packed and args.unpack and not (own and own[0] == "lossless"):
+    if packed and args.unpack and not (own and own.mode == "lossless"):
         if (why := roles.why_exact(dataset, unpacked=True)) is None and not dataset.is_virtual:
-            return _unpacked(part, dataset, packed, own, advice, args.codec)
+            return _unpacked(part, dataset, packed, own, advice, args)
     why = roles.why_exact(dataset)
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
-    if own is not None and own[0] != "lossless" and why is not None:
+    if own is not None and own.mode != "lossless" and why is not None:
         if why.startswith(("holds", "is ")) and "flag" not in why:
             also = f", or add --unpack: they are packed in steps of {packed.step:g}" if packed else ""
             raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out{also}")
-    if own is not None and own[0] == "lossless" and not numbers:
+    if own is not None and own.mode == "lossless" and not numbers:
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
         if compresses(dataset, args.lossless):
@@ -117,7 +117,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[tuple[st
         else:
             part.note = f"as it was ({why_left(dataset, why) if why else 'a virtual dataset'})"
         return part
-    asked = own or bound or (("lossless", 0.0) if args.lossless else None)
+    asked = own or bound or (Asked("lossless") if args.lossless else None)
     if own is None and advice is not None:
         how, part.chunk = advice.how, advice.chunk
     elif asked is None:
@@ -126,7 +126,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[tuple[st
     else:
         how = filter_of(asked, args.codec)
     lost = lossy_already(dataset)
-    if lost and not args.again and not (own is not None and own[0] == "lossless"):
+    if lost and not args.again and not (own is not None and own.mode == "lossless"):
         part.chunk = None
         part.note = f"as it was: it is lossy already, by {lost}" + (
             "; --again compresses it again, and errors add up" if isinstance(how, Lossy) else ""
@@ -149,8 +149,8 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[tuple[st
     return part
 
 
-def _unpacked(part: Part, dataset: h5py.Dataset, packed: Packing, own: Optional[tuple[str, float]], advice: Any,
-              codec: str) -> Part:  # fmt: skip
+def _unpacked(part: Part, dataset: h5py.Dataset, packed: Packing, own: Optional[Asked], advice: Any,
+              args: argparse.Namespace) -> Part:  # fmt: skip
     """What becomes of packed integers: values within half a step, as CF's readers see them."""
     lost = lossy_already(dataset)
     if lost:
@@ -158,11 +158,11 @@ def _unpacked(part: Part, dataset: h5py.Dataset, packed: Packing, own: Optional[
         return part
     part.packing, part.again = packed, f"packing in steps of {packed.step:g}"
     if own is not None:
-        part.how = filter_of(own, codec)
+        part.how = filter_of(own, args.codec)
     elif advice is not None:
         part.how, part.chunk = advice.how, advice.chunk
     else:
-        part.how = filter_of(("absolute", packed.step / 2), codec)
+        part.how = filter_of(Asked("absolute", packed.step / 2, keep_from(args)), args.codec)
     part.chunk = part.chunk or chunk_of(dataset, packed.dtype.itemsize)
     part.fill = np.full((), np.nan, packed.dtype) if packed.missing else None
     part.note = f"{packed.dtype.name} in place of {packed.packed.name} in steps of {packed.step:g}: {said(part.how)}"

@@ -7,11 +7,11 @@ import argparse
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 
-from .. import modes
+from .. import keep as keeping, modes
 from ..filters import Lossless, Lossy, words_of
 from ..stored_words import is_list, meaning
 from .common import Problem
@@ -20,9 +20,19 @@ if TYPE_CHECKING:
     import h5py
 
 
+class Asked(NamedTuple):
+    """A bound that the user names."""
+
+    mode: str
+    """The keyword of one of modes.bounds(), or "lossless"."""
+    bound: float = 0.0
+    keep: tuple[str, ...] = ()
+    """Names of what is kept beside it."""
+
+
 @dataclass(frozen=True)
 class Promise:
-    """A bound, and the value that has to come back bit for bit."""
+    """A bound, what is kept beside it, and the value that has to come back bit for bit."""
 
     mode: str
     """The keyword of one of modes.bounds(), or "lossless"."""
@@ -31,12 +41,25 @@ class Promise:
     """Bits of the fill value, as an unsigned integer of the element's width."""
     given: bool = False
     """The user names it; the file may say something else."""
+    keep: tuple[str, ...] = ()
+    """Names of what is kept beside the bound."""
 
     def __str__(self) -> str:
-        return modes.named(self.mode).short.format(f"{self.bound:.9g}")
+        bound = modes.named(self.mode).short.format(f"{self.bound:.9g}")
+        return ", ".join(filter(None, (bound, keeping.kept(self.keep))))
+
+    @property
+    def by_chunk(self) -> bool:
+        """Whether it is about each chunk as a whole."""
+        return self.mode in ("relative", "psnr") or "range" in self.keep
 
 
-def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None) -> Promise:
+def of_user(asked: Asked, fill: Optional[int] = None) -> Promise:
+    """What the user names, of data without words."""
+    return Promise(asked.mode, asked.bound, fill, True, asked.keep)
+
+
+def promise_of(dataset: h5py.Dataset, given: Optional[Asked] = None) -> Promise:
     """What holds for a dataset, in the words that lie beside it.
 
     Bits may be lost only where the filter's list of words is complete and says so, of floats of 2, 4 and 8 bytes. Every
@@ -46,7 +69,7 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
     ----------
     dataset : h5py.Dataset
         The compressed one.
-    given : tuple of mode and bound, optional
+    given : Asked, optional
         In place of what the file says.
 
     Raises
@@ -74,10 +97,10 @@ def promise_of(dataset: h5py.Dataset, given: Optional[tuple[str, float]] = None)
     if fill is None and fill_is_defined(dataset):
         fill = bits_of(np.array(dataset.fillvalue, dataset.dtype))
     if given is not None:
-        return Promise(given[0], given[1], fill, True)
+        return of_user(given, fill)
     if said is None or stored is None or said.bound is None or not stored.may_lose:
         return Promise("lossless")
-    return Promise(modes.named(said.mode).keyword, said.bound, fill)
+    return Promise(modes.named(said.mode).keyword, said.bound, fill, keep=said.keep)
 
 
 def fill_is_defined(dataset: h5py.Dataset) -> bool:
@@ -98,10 +121,17 @@ def bits_of(value: np.ndarray) -> int:
 
 
 def add_bounds(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds an option for each mode's bound, such as --absolute; a command takes at most one of them."""
+    """Adds an option for each mode's bound, such as --absolute, of which a command takes at most one; and --keep."""
     group = parser.add_mutually_exclusive_group()
     for mode in modes.bounds().values():
         group.add_argument(f"--{mode.keyword.replace('_', '-')}", metavar="NUMBER", help=f"{what}: {mode.meaning}")
+    add_keep(parser, "beside that bound, absolute, relative or a PSNR")
+
+
+def add_keep(parser: argparse.ArgumentParser, beside: str) -> None:
+    """Adds --keep."""
+    said = "; ".join(f"{name}: {each.meaning}" for name, each in modes.keeps().items())
+    parser.add_argument("--keep", metavar=",".join(modes.keeps()), help=f"what comes back {beside}: {said}")
 
 
 def mixed(parser: argparse.ArgumentParser) -> None:
@@ -118,21 +148,37 @@ def mixed(parser: argparse.ArgumentParser) -> None:
     parser.parse_known_args = parse  # type: ignore[method-assign]
 
 
-def bound_from(args: argparse.Namespace) -> Optional[tuple[str, float]]:
-    """The mode and bound of `add_bounds`, or None."""
+def bound_from(args: argparse.Namespace) -> Optional[Asked]:
+    """The bound of `add_bounds`, or None."""
     for mode in modes.bounds():
         text = getattr(args, mode)
         if text is not None:
-            return checked(mode, text, f"--{mode.replace('_', '-')}")
+            return checked(mode, text, f"--{mode.replace('_', '-')}", keep_from(args))
     return None
 
 
-def named_bounds(texts: Iterable[str]) -> dict[str, tuple[str, float]]:
-    """`VAR=absolute:1e-3` as {"VAR": ("absolute", 0.001)}; `VAR=lossless` too."""
+def keep_from(args: argparse.Namespace) -> tuple[str, ...]:
+    """The names of --keep."""
+    return () if args.keep is None else _names(args.keep, f"--keep {args.keep}")
+
+
+def _names(text: str, where: str) -> tuple[str, ...]:
+    try:
+        found = keeping.names(text)
+    except ValueError as why:
+        raise Problem(f"{where}: {str(why).removeprefix('h5z-gpu: ')}") from None
+    if not found:
+        raise Problem(f"{where}: nothing is named; write one or several of {', '.join(modes.keeps())}")
+    return found
+
+
+def named_bounds(texts: Iterable[str]) -> dict[str, Asked]:
+    """`VAR=absolute:1e-3:sign+zero` as {"VAR": Asked("absolute", 0.001, ("sign", "zero"))}; `VAR=lossless` too."""
     found = {}
     for text in texts:
         name, equal, bound = text.rpartition("=")
         mode, colon, number = bound.partition(":")
+        number, beside, kept = number.partition(":")
         mode = mode.replace("-", "_")
         if (
             not equal
@@ -141,30 +187,33 @@ def named_bounds(texts: Iterable[str]) -> dict[str, tuple[str, float]]:
             or (mode == "lossless" and colon)
         ):
             raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
-                          f"{', '.join(modes.bounds())}; or VAR=lossless")  # fmt: skip
-        found[name.strip("/")] = ("lossless", 0.0) if mode == "lossless" else checked(mode, number, text)
+                          f"{', '.join(modes.bounds())}; VAR=MODE:BOUND:KEEP, such as tas=absolute:1e-3:sign; or "
+                          f"VAR=lossless")  # fmt: skip
+        keep = _names(kept, text) if beside else ()
+        found[name.strip("/")] = Asked("lossless") if mode == "lossless" else checked(mode, number, text, keep)
     return found
 
 
-def checked(mode: str, text: str, where: str) -> tuple[str, float]:
+def checked(mode: str, text: str, where: str, keep: tuple[str, ...] = ()) -> Asked:
     """A bound that its mode allows, or Problem."""
     try:
         value = float(text)
-        Lossy(**{mode: value})  # type: ignore[arg-type]
+        Lossy(**{mode: value, "keep": keep})  # type: ignore[arg-type]
     except ValueError as why:
         reason = (
             str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
         )
-        raise Problem(f"{where} {text}: {reason}; write one such as {modes.named(mode).example}") from None
+        where = where if where.endswith(text) or (keep and text in where) else f"{where} {text}"
+        better = "" if reason.startswith("keep") else f"; write one such as {modes.named(mode).example}"
+        raise Problem(f"{where}: {reason}{better}") from None
     if not math.isfinite(value):
         raise Problem(f"{where} {text}: a finite number is needed")
-    return mode, value
+    return Asked(mode, value, keep)
 
 
-def as_filter(bound: tuple[str, float], **more: Any) -> Lossy | Lossless:
-    """The filter of a mode and a bound."""
-    mode, value = bound
-    if mode == "lossless":
+def as_filter(asked: Asked, **more: Any) -> Lossy | Lossless:
+    """The filter of a bound."""
+    if asked.mode == "lossless":
         return Lossless()
-    keywords: dict[str, Any] = {mode: value, **more}
+    keywords: dict[str, Any] = {asked.mode: asked.bound, "keep": asked.keep, **more}
     return Lossy(**keywords)

@@ -7,6 +7,8 @@ under its name when it is complete. Attributes of each lossy variable say what w
 
     h5z-gpu repack in.nc out.nc --absolute 1e-3
     h5z-gpu repack in.nc out.nc tas=absolute:0.01 pr=relative:1e-4
+    h5z-gpu repack in.nc out.nc --absolute 1e-3 --keep sign,zero
+    h5z-gpu repack in.nc out.nc clt=absolute:0.01:range pr=absolute:1e-6:sign+zero
     h5z-gpu repack in.nc out.nc --advise
     h5z-gpu repack in.nc out.nc --lossless
     h5z-gpu repack in.nc out.nc --unpack
@@ -31,7 +33,7 @@ from ..progress import bar
 from ..whole import judge, whole
 from . import common
 from .common import Problem, say
-from .promise import add_bounds, bound_from, mixed, named_bounds
+from .promise import add_bounds, bound_from, keep_from, mixed, named_bounds
 
 if TYPE_CHECKING:
     import h5py
@@ -43,8 +45,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("input", metavar="IN", help="an HDF5 or netCDF-4 file; only read")
     parser.add_argument("output", metavar="OUT", help="the new file; must not exist")
-    parser.add_argument("bounds", metavar="VAR=MODE:BOUND", nargs="*", default=[],
-                        help="what one variable gets, such as tas=absolute:1e-3 or pr=lossless")  # fmt: skip
+    parser.add_argument("bounds", metavar="VAR=MODE:BOUND[:KEEP]", nargs="*", default=[],
+                        help="what one variable gets, such as tas=absolute:1e-3, clt=absolute:0.01:range or "
+                             "pr=lossless")  # fmt: skip
     add_bounds(parser, "for all floating-point data")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
@@ -75,6 +78,10 @@ def run(args: argparse.Namespace) -> int:
                       "--unpack")  # fmt: skip
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
+    if args.keep is not None and bound is None and not args.advise and not args.unpack:
+        raise Problem(f"--keep {args.keep} without a bound for all; what is kept stands beside one, such as --absolute "
+                      f"1e-3, beside --advise or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
+    keep_from(args)
     for each in [bound, *named.values()]:
         if each is not None:
             filter_of(each, args.codec)
@@ -115,7 +122,8 @@ def _typed(args: argparse.Namespace) -> list[str]:
     flags = [f"--{name}" for name in ("lossless", "advise", "again", "unpack") if getattr(args, name)]
     bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in modes.bounds() if getattr(args, m) is not None]
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
-    return [args.input, args.output, *args.bounds, *bound, *flags, *codec]
+    keep = [] if args.keep is None else [f"--keep={args.keep}"]
+    return [args.input, args.output, *args.bounds, *bound, *keep, *flags, *codec]
 
 
 def _judge(original: str, path: str) -> None:

@@ -2,13 +2,14 @@
 """Compares compressed data with the original: the exact verdict on the bound, and what was lost.
 
 Every dataset of ORIGINAL is compared with the one of the same name in COMPRESSED. The bound is the one that the
-filter's words in COMPRESSED promise, chunk by chunk where it speaks of chunks; NaN, infinities and fill values have to
-keep their bits, and so has every dataset without the filter. A bound on the command line takes the place of what the
-file says. Values that one file holds packed (scale_factor, add_offset) are compared as readers see them, and of a
-dataset that has grown since what ORIGINAL has.
+filter's words in COMPRESSED promise, and so are signs, zeros and ranges that are kept, chunk by chunk where the words
+speak of chunks; NaN, infinities and fill values have to keep their bits, and so has every dataset without the filter. A
+bound on the command line takes the place of what the file says. Values that one file holds packed (scale_factor,
+add_offset) are compared as readers see them, and of a dataset that has grown since what ORIGINAL has.
 
     h5z-gpu verify tas.nc compressed.nc --html report.html
     h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
+    h5z-gpu verify tas.nc other.nc --absolute 1e-3 --keep sign
     h5z-gpu verify field.npy out.h5 --dataset v
 
 Besides values, whatever HDF5 can say of both files is compared: names, order and kinds of links, attributes, types,
@@ -34,6 +35,7 @@ import math
 import sys
 from typing import Any, Optional
 
+from .. import modes
 from ..progress import bar
 from . import quality
 from .allowed import Given
@@ -50,10 +52,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("compressed", metavar="COMPRESSED", help="the same, compressed")
     parser.add_argument(
         "bounds",
-        metavar="VAR=MODE:BOUND",
+        metavar="VAR=MODE:BOUND[:KEEP]",
         nargs="*",
         default=[],
-        help="the bound of one dataset, such as tas=absolute:1e-3",
+        help="the bound of one dataset, such as tas=absolute:1e-3 or pr=absolute:1e-6:sign+zero",
     )
     add_bounds(parser, "the bound of every floating-point dataset")
     parser.add_argument(
@@ -73,6 +75,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compares; the exit status."""
     given, named = bound_from(args), named_bounds(args.bounds)
+    if args.keep is not None and given is None:
+        raise Problem(f"--keep {args.keep} without a bound; what is kept stands beside one, such as --absolute 1e-3, "
+                      "or in VAR=MODE:BOUND:KEEP. What a file promises itself is judged in any case")  # fmt: skip
     if is_npy(args.original) and is_npy(args.compressed) and given is None and not named:
         raise Problem("two .npy files promise nothing; name the bound, such as --absolute 1e-3")
     if args.structure and (is_npy(args.original) or is_npy(args.compressed) or args.dataset or args.common):
@@ -163,8 +168,10 @@ def _one(r: Result) -> dict[str, Any]:
         first = {"index": r.first.index, "original": r.first.original, "became": r.first.became, "error": r.first.error}
     found: dict[str, Any] = {
         "name": r.name, "type": r.dtype.str, "shape": r.shape, "held": r.held,
-        "promise": {"mode": r.promise.mode, "bound": r.promise.bound, "given": r.promise.given},
+        "promise": {"mode": r.promise.mode, "bound": r.promise.bound, "keep": r.promise.keep,
+                    "given": r.promise.given},
         "values": r.values, "broken": r.broken, "first_broken": first,
+        "kept_broken": {name: n for name, n in zip(modes.keeps(), r.kept_broken) if name in r.promise.keep},
         "chunks_below_psnr": [{"first": at, "psnr": p} for at, p in r.noisy],
         "special": {"nan": r.nan, "infinite": r.infinite, "fill": r.fill, "different": r.special_broken},
         "raw_bytes": r.raw, "stored_bytes": r.stored, "notes": r.notes,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .. import modes
 from . import common, quality
 from .compare import Result
 
@@ -19,6 +20,8 @@ def verdict(r: Result) -> str:
     if r.special_broken:
         kind = f", {r.special_broken} of them NaN, infinite or fill values" if r.special_broken < r.broken else (
             ", which had to keep its bits" if r.broken == 1 else ", which had to keep their bits")
+    by = {name: n for name, n in zip(modes.keeps(), r.kept_broken) if n}
+    kind += f" ({', '.join(f'{name}: {n}' for name, n in by.items())})" if by else ""
     return (f"BROKEN for {r.broken} {what}{kind}; the first, at {_at(r.first.index)}: {r.first.original} became "
             f"{r.first.became}")
 
