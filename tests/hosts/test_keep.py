@@ -374,6 +374,48 @@ def test_repack_keeps_it_and_says_so(tmp_path):
         assert part in text, text
 
 
+def test_chunks_that_are_encoded_again_keep_it_too(tmp_path):
+    """Values next to zero cross `valid_min`. To pull them back by the bound would make them negative."""
+    values = {}
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as f:
+        for name, n in zip("tyx", (4, 32, 64)):
+            f.createDimension(name, n)
+        for name, high in (("near", 0.003), ("far", 0.08)):
+            x = values[name] = np.random.default_rng(0).uniform(0.0002, high, (4, 32, 64)).astype("f4")
+            x[:, ::5] += 1
+            v = f.createVariable(name, "f4", tuple("tyx"), fill_value=False, chunksizes=x.shape)
+            v[:] = x
+            v.valid_min = np.float32(high / 2)
+    (status, out, err), = many(["repack", tmp_path / "a.nc", tmp_path / "b.nc", "--absolute", "0.05", "--keep", "sign",
+                                "--codec", "szx"])  # fmt: skip
+    assert status == 0 and "(1 without loss), so that valid values" in out, out + err
+    with netCDF4.Dataset(tmp_path / "b.nc") as f:
+        for name, x in values.items():
+            y = f[name][:]
+            assert (np.ma.getmaskarray(y) == (x < f[name].valid_min)).all()
+            judge.check(x, y.data, "abs", 0.05)
+            judge.kept(x, y.data, ["sign"])
+
+
+def test_unpacked_values_are_judged_by_their_bound_alone(tmp_path):
+    """Readers round each file's values in their own way: verify says that it leaves signs out."""
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as f:
+        for name, n in zip("tyx", (4, 32, 64)):
+            f.createDimension(name, n)
+        v = f.createVariable("v", "i2", tuple("tyx"), fill_value=-32768)
+        v.scale_factor = 0.01
+        v[:] = sample("f4", (4, 32, 64))
+    repacked, verified = many(
+        ["repack", tmp_path / "a.nc", tmp_path / "b.nc", "--unpack", "--keep", "sign", "--verify"],
+        ["verify", tmp_path / "a.nc", tmp_path / "b.nc"],
+    )
+    assert repacked[0] == 0 and "within 0.005 (absolute), signs kept" in repacked[1], repacked
+    assert verified[0] == 0 and "not judged of unpacked values: signs kept" in verified[1], verified
+    with h5py.File(tmp_path / "a.nc") as f, h5py.File(tmp_path / "b.nc") as g:
+        x = f["v"][...] * np.float32(0.01)
+        judge.kept(x.astype(g["v"].dtype), g["v"][...], ["sign"])
+
+
 def test_packages_hand_it_on(tmp_path):
     """save, h5netcdf, netCDF4's def_filter and xarray, which writes again what it has read; the attributes follow."""
     np.save(tmp_path / "x.npy", field("f4"))

@@ -165,7 +165,7 @@ WRONG = {
     "Lossy(absolute=True)": (TypeError, "give one such as 1e-3"),
     "Lossy(absolute=None)": (ValueError, "give one"),
     "Lossy(abs=1e-3)": (TypeError, "Lossy has no abs; it has absolute, relative, pointwise_relative, psnr, codec, "
-                        "fill_value"),
+                        "keep, fill_value"),
     "Lossy(1, codec='zip')": (ValueError, "allowed are auto, szx, lorenzo"),
     "Lossy(1, codec='ndzip')": (ValueError, "ndzip is lossless"),
     "Lossy(1, codec='szx,mode=rel')": (ValueError, "give a name alone"),
