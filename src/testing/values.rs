@@ -7,6 +7,7 @@ use crate::engine::gpu::decode::{self, BEHIND, DecodeGroup};
 use crate::engine::gpu::encode::{self, EncodeGroup};
 use crate::engine::gpu::group::offsets;
 use codecs::frame::{self, STORED_HEADER};
+use codecs::keep::Keep;
 use codecs::params::Params;
 
 /// Where a chunk's values come from: the words of these names of `Piece` in kernels/testing/values/piece.cuh. What they
@@ -35,6 +36,8 @@ pub enum Rule {
     Within(f64),
     /// abs(x − x̂) at most this part of abs(x).
     WithinPart(f64),
+    /// What a chunk with this range keeps.
+    Kept(Keep, (f64, f64)),
 }
 
 /// One chunk.
@@ -88,7 +91,7 @@ pub fn takes(params: &Params) -> bool {
 }
 
 /// Words of a `Piece`, of a `Found` and of a frame's head with its length, as in the kernels.
-const PIECE: usize = 16;
+const PIECE: usize = 19;
 const FOUND: usize = 8;
 const HEAD: usize = 32;
 /// Values of a CTA.
@@ -127,6 +130,19 @@ impl Lane {
         let mut outcomes = self.decode(pieces, &heads).map_err(|e| format!("decoding: {e}"))?;
         let found = self.judged(None, self.values).map_err(|e| format!("judging: {e}"))?;
         outcomes.iter_mut().zip(found).for_each(|(outcome, found)| outcome.found = found);
+        if pieces.iter().all(|piece| piece.params.request.keep == Keep::NONE) {
+            return Ok(outcomes);
+        }
+        // The range is known now.
+        for ((words, piece), outcome) in self.words.iter_mut().zip(pieces).zip(&outcomes) {
+            let range = outcome.found.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            set_rule(words, Rule::Kept(piece.params.request.keep, range));
+        }
+        let kept = self.judged(None, self.values).map_err(|e| format!("judging: {e}"))?;
+        for (Outcome { found, .. }, kept) in outcomes.iter_mut().zip(kept) {
+            found.broken += kept.broken;
+            found.first = [found.first, kept.first].into_iter().flatten().min();
+        }
         Ok(outcomes)
     }
 
@@ -245,7 +261,7 @@ impl Lane {
                 crate::Bound::PointwiseRelative(_) => Rule::WithinPart(outcomes[k].used),
                 _ => Rule::Within(outcomes[k].used),
             };
-            [words[14], words[15]] = rule_words(rule);
+            set_rule(words, rule);
             if !planned[k] {
                 words[1] = 0;
             }
@@ -289,7 +305,7 @@ impl Lane {
         let mut all = self.words.clone();
         if let Some((only, rule)) = one {
             all.iter_mut().enumerate().filter(|(k, _)| *k != only).for_each(|(_, words)| words[1] = 0);
-            [all[only][14], all[only][15]] = rule_words(rule);
+            set_rule(&mut all[only], rule);
         }
         let bytes: Vec<u8> = all.iter().flatten().flat_map(|w| w.to_le_bytes()).collect();
         self.stream.put(SIDES, 0, &bytes)
@@ -336,12 +352,14 @@ fn words(piece: &Piece, original: u64, decoded: u64) -> [u64; PIECE] {
     words
 }
 
-fn rule_words(rule: Rule) -> [u64; 2] {
-    match rule {
-        Rule::SameBits => [0, 0],
-        Rule::Within(limit) => [1, limit.to_bits()],
-        Rule::WithinPart(part) => [2, part.to_bits()],
-    }
+fn set_rule(words: &mut [u64; PIECE], rule: Rule) {
+    let of_rule = match rule {
+        Rule::SameBits => [0; 5],
+        Rule::Within(limit) => [1, limit.to_bits(), 0, 0, 0],
+        Rule::WithinPart(part) => [2, part.to_bits(), 0, 0, 0],
+        Rule::Kept(keep, (low, high)) => [3, 0, keep.bits().into(), low.to_bits(), high.to_bits()],
+    };
+    words[14..].copy_from_slice(&of_rule);
 }
 
 fn found(bytes: &[u8]) -> Found {

@@ -5,7 +5,7 @@
 
 namespace values {
 
-enum Rule : u32 { SAME_BITS, WITHIN, WITHIN_PART };
+enum Rule : u32 { SAME_BITS, WITHIN, WITHIN_PART, KEPT };
 
 // x - y as its rounded value and the error of that. Exact: the larger one comes first, and no step of it overflows
 // where the rounded value does not.
@@ -35,6 +35,13 @@ __device__ __forceinline__ bool within_part(double x, double y, double part) {
     const double most = part * fabs(x), more = __fma_rn(part, fabs(x), -most);
     const Difference d(x, y);
     return d.rounded < most || (d.rounded == most && d.error <= more);
+}
+
+// Whether y keeps what is asked of x: 1 the sign, 2 a zero, 4 the range.
+__device__ __forceinline__ bool kept(double x, double y, bool same, u32 keep, double low, double high) {
+    if ((keep & 1) && ((x > 0.0) != (y > 0.0) || (x < 0.0) != (y < 0.0) || y != y)) return false;
+    if ((keep & 2) && x == 0.0 && !same) return false;
+    return !(keep & 4) || same || (x != 0.0 && x != low && x != high && y >= low && y <= high);
 }
 
 // An integer of the same order as the number.
@@ -67,8 +74,11 @@ struct Tally {
         } else {
             finite++;
             const double limit = as_f64(p.limit);
-            wrong =
-                !(p.rule == WITHIN ? within((double)x, (double)y, limit) : within_part((double)x, (double)y, limit));
+            const bool right = p.rule == WITHIN ? within((double)x, (double)y, limit)
+                               : p.rule == WITHIN_PART
+                                   ? within_part((double)x, (double)y, limit)
+                                   : kept((double)x, (double)y, a == b, (u32)p.keep, as_f64(p.low), as_f64(p.high));
+            wrong = !right;
             broken += wrong;
             filled += p.has_fill && b == fill;
         }

@@ -26,6 +26,8 @@ struct Piece {
     u64 fill, has_fill;
     // How the judge compares, and its limit, an f64.
     u64 rule, limit;
+    // Or what is kept, the bits of words, and the range, f64.
+    u64 keep, low, high;
 };
 
 struct Found {

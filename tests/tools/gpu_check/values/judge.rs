@@ -2,7 +2,7 @@
 //! The judge on the CPU, in whole numbers: what the one on the GPU is held against, and what a frame's bound is.
 
 use h5z_gpu::testing::values::{Found, Rule};
-use h5z_gpu::{Bound, Dtype};
+use h5z_gpu::{Bound, Dtype, Keep};
 use num_bigint::{BigInt, BigUint, Sign};
 
 /// A finite number as a multiple of 2^-1074.
@@ -30,7 +30,7 @@ pub fn value(bits: u64, d: Dtype) -> f64 {
     if d.size == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
 
-/// Whether abs(x − y) is as small as the rule says.
+/// Whether y is what a rule lets stand for x. Both are numbers of one type, which f64 holds.
 pub fn holds(x: f64, y: f64, rule: Rule) -> bool {
     if !y.is_finite() {
         return false;
@@ -40,6 +40,14 @@ pub fn holds(x: f64, y: f64, rule: Rule) -> bool {
         Rule::SameBits => x.to_bits() == y.to_bits(),
         Rule::Within(limit) => difference <= whole(limit),
         Rule::WithinPart(part) => difference * whole(1.0) <= whole(part) * whole(x.abs()),
+        Rule::Kept(keep, (low, high)) => {
+            let sign = |x: f64| x.partial_cmp(&0.0);
+            let is_same = x.to_bits() == y.to_bits();
+            let is_inside = x != 0.0 && x != low && x != high && (low..=high).contains(&y);
+            (!keep.has(Keep::SIGN) || sign(x) == sign(y))
+                && (!keep.has(Keep::ZERO) || x != 0.0 || is_same)
+                && (!keep.has(Keep::RANGE) || is_same || is_inside)
+        }
     }
 }
 
@@ -96,7 +104,7 @@ pub fn beyond(x: f64, rule: Rule, d: Dtype) -> Option<f64> {
         (_, false) => y.next_down(),
     };
     let limit = match rule {
-        Rule::SameBits => return None,
+        Rule::SameBits | Rule::Kept(..) => return None,
         Rule::Within(limit) => limit,
         Rule::WithinPart(part) => part * x.abs(),
     };

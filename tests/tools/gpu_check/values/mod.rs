@@ -21,7 +21,7 @@ mod recipes;
 
 use super::Random;
 use h5z_gpu::testing::values::{Found, Lane, Outcome, Piece, Rule};
-use h5z_gpu::{Bound, Codec, Engine, Params};
+use h5z_gpu::{Bound, Codec, Engine, Keep, Params};
 use recipes::{BOUNDS, Batch, EVERY, KINDS, Patterns};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -72,6 +72,8 @@ struct State {
     speeds: HashMap<String, f64>,
     sums: BTreeMap<(&'static str, &'static str, &'static str), Sum>,
     kinds: [u64; KINDS.len()],
+    /// Values of chunks that keep signs, zeros, the range.
+    kept: [u64; 3],
     /// Values of patterns judged, by bound and codec.
     pattern_values: [[u64; EVERY.len()]; BOUNDS],
     judged: u64,
@@ -101,6 +103,7 @@ pub fn check(asked: &Asked) -> Result<String, String> {
         speeds: HashMap::new(),
         sums: BTreeMap::new(),
         kinds: [0; KINDS.len()],
+        kept: [0; 3],
         pattern_values: [[0; EVERY.len()]; BOUNDS],
         judged: 0,
         batches: 0,
@@ -137,6 +140,8 @@ fn said(state: &State, asked: &Asked, seconds: f64) -> Result<String, String> {
         sums.iter().map(|(name, n)| format!("{name} {:.3e}", *n as f64)).collect::<Vec<_>>().join(", ")
     };
     let stored: u64 = state.sums.values().map(|sum| sum.stored).sum();
+    let kept = Keep::ALL.iter().zip(state.kept).map(|(facts, n)| format!("{} {:.3e}", facts.name, n as f64));
+    let kept = kept.collect::<Vec<_>>().join(", ");
     let whole = state.pattern_values.iter().filter(|by| by.iter().all(|&n| n == 1 << 32)).count();
     let patterns: u64 = state.pattern_values.iter().flatten().sum();
     if state.judged == 0 {
@@ -144,7 +149,7 @@ fn said(state: &State, asked: &Asked, seconds: f64) -> Result<String, String> {
     }
     Ok(format!(
         "{} values, 0 bounds broken, 0 bits moved; {patterns} of f32 patterns, every one at {whole} of \
-         {BOUNDS} bounds by 3 codecs; {}; {}; {}; {:.1} % stored as they are, \
+         {BOUNDS} bounds by 3 codecs; {}; {}; {}; kept {kept}; {:.1} % stored as they are, \
          {} chunks left to the CPU, {} left to the CPU to read, {} samples as by the CPU; {seconds:.0} s{}",
         state.judged,
         by(&|key| key.1),
@@ -253,6 +258,9 @@ fn add(state: &mut State, batch: &Batch, outcomes: &[Outcome], seconds: f64) {
     sum.seconds += seconds;
     state.judged += judged;
     state.kinds[batch.pieces[0].recipe.kind as usize] += judged;
+    for (values, facts) in state.kept.iter_mut().zip(Keep::ALL) {
+        *values += if request.keep.has(facts.keep) { judged } else { 0 };
+    }
     if let Some(k) = batch.bound {
         let codec = EVERY.iter().position(|c| *c == batch.codec).expect("one of them");
         state.pattern_values[k][codec] += judged;
@@ -349,6 +357,13 @@ fn sample(lane: &mut Lane, batch: &Batch, outcomes: &[Outcome]) -> Result<bool, 
     let mut parts: Vec<f64> = pairs.map(|(x, y)| ((x - y) / x).abs()).filter(|d| (1e-50..1.0).contains(d)).collect();
     parts.sort_by(f64::total_cmp);
     rules.extend(parts.get(parts.len() / 2).map(|&d| Rule::WithinPart(d)));
+    // Of a range that some values are the ends of and others lie beyond.
+    let mut some: Vec<f64> = (0..n).map(|i| judge::number(&raw, params.dtype, i).1).filter(|x| x.is_finite()).collect();
+    some.sort_by(f64::total_cmp);
+    let part = |k: usize| some.get(some.len() * k / 8).copied();
+    if let (Some(low), Some(high)) = (part(1), part(7)) {
+        rules.extend([1, 2, 4].map(|bits| Rule::Kept(Keep::new(bits).expect("one bit"), (low, high))));
+    }
     for rule in rules {
         let (got, want) = (lane.judge(k, n, rule)?, judge::judge(&raw, &back, params.dtype, params.fill, rule));
         if got != want {

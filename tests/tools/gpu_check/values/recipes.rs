@@ -3,7 +3,7 @@
 
 use super::super::Random;
 use h5z_gpu::testing::values::{self, Piece, Recipe};
-use h5z_gpu::{Bound, Codec, Dtype, Params, Request};
+use h5z_gpu::{Bound, Codec, Dtype, Keep, Params, Request};
 
 /// Kinds of values, in the order of kernels/testing/values/make.cuh.
 pub const KINDS: [&str; 8] =
@@ -40,9 +40,9 @@ pub fn bound(k: usize) -> f64 {
     }
 }
 
-fn piece(codec: Codec, bound: Bound, wide: bool, dims: &[u64], fill: Option<u64>, recipe: Recipe) -> Piece {
+fn piece(request: Request, wide: bool, dims: &[u64], fill: Option<u64>, recipe: Recipe) -> Piece {
     let dtype = if wide { Dtype::F64 } else { Dtype::F32 };
-    let mut params = Params::new(Request::new(codec, bound), dtype, dims).expect("a sensible request");
+    let mut params = Params::new(request, dtype, dims).expect("a sensible request");
     params.fill = fill;
     let width = if recipe.width > 0 { recipe.width } else { dims[dims.len() - 1] };
     let height = if dims.len() > 1 { dims[dims.len() - 2] } else { 1 };
@@ -97,7 +97,7 @@ impl Patterns {
                 (i * (self.all / self.taken) + self.seed + 37 * k as u64) % self.all
             };
             let recipe = Recipe { kind: 0, first: at * self.values, stride: 1, ..Recipe::default() };
-            piece(codec, Bound::Absolute(bound(k)), false, &dims, None, recipe)
+            piece(Request::new(codec, Bound::Absolute(bound(k))), false, &dims, None, recipe)
         };
         let from = turn * self.each;
         let pieces = (from..(from + self.each).min(self.taken)).map(chunk).collect();
@@ -227,13 +227,14 @@ pub fn random(r: &mut Random, largest: u64, wanted: impl FnOnce(&str) -> u64) ->
         noise: 4 * r.below(11) + r.below(4),
         salting: [0, 0, 0, 1, 2, 3][r.below(6) as usize],
     };
+    let keep = if r.one_in(3) { Keep::new(1 + r.below(7) as u32).expect("three bits") } else { Keep::NONE };
     // Only planes has tiles that take a hundred times as long as others.
     let key = match codec {
         Codec::Planes if !lossless => {
             let (mode, digits) = (c.mode.max(2), c.digits as u64);
-            format!("{} {} {} {mode} {digits} {} {}", codec.name(), c.wide, c.kind, c.noise / 8, c.salting)
+            format!("{} {} {} {mode} {digits} {} {} {keep}", codec.name(), c.wide, c.kind, c.noise / 8, c.salting)
         }
-        _ => format!("{} {} {lossless}", codec.name(), c.wide),
+        _ => format!("{} {} {lossless} {keep}", codec.name(), c.wide),
     };
     let (least, most) = (13f64.min((largest as f64).log2() - 3.0), (largest as f64).log2());
     let about = 2f64.powf(least + (most - least) * r.unit());
@@ -251,7 +252,8 @@ pub fn random(r: &mut Random, largest: u64, wanted: impl FnOnce(&str) -> u64) ->
             4 => Bound::Psnr((20.0 * c.digits + 1.0).round().max(0.1)),
             _ => Bound::PointwiseRelative(part),
         };
-        piece(codec, bound, c.wide, dims, fill(r, c.wide), made)
+        let keep = if bound.mode().takes_keep() { keep } else { Keep::NONE };
+        piece(Request { codec, bound, keep }, c.wide, dims, fill(r, c.wide), made)
     };
     // Kernels know no components, which planes makes of a short last axis.
     if !values::takes(&chunk(&dims).params) {
