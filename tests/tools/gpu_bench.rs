@@ -2,7 +2,7 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|lane|first] [--quick]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|keep|lane|first] [--quick]
 //!           [--codec NAME]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of
@@ -15,6 +15,8 @@
 mod cliffs;
 #[path = "gpu_bench/integers.rs"]
 mod integers;
+#[path = "gpu_bench/keep.rs"]
+mod keep;
 
 use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::time::Instant;
@@ -407,6 +409,9 @@ fn main() {
     }
     if run("integers") {
         integers::integers(&all, runs, threads);
+    }
+    if run("keep") {
+        keep::keeps(&all, runs);
     }
     if run("lane") {
         lanes(&all[0], runs, threads);
