@@ -24,12 +24,34 @@ struct Limits {
         const bool exact = x == low || x == high || (zero && zero_is_exact());
         return T::bits(x) == T::bits(back) || (!exact && back >= least && back <= most);
     }
-    // True where `allow` may not be, of any value that is less than `step` off x.
-    __device__ __forceinline__ bool near(S x, S step) const {
-        constexpr typename T::Bits SIGN = (typename T::Bits)1 << (8 * T::W - 1);
-        const bool about_zero = (flags & FLAG_SIGN) && x != S(0) && fabs(x) <= step;
-        const bool odd_zero = zero_is_exact() && T::bits(x) == SIGN;
-        return about_zero || odd_zero || (T::bits(x) != 0 && (x <= T::add(low, step) || x >= T::sub(high, step)));
+    // True where `allow` may not be of one of these values, for what is less than `step` off it. A few operations a
+    // value: extremes of the values, of their magnitudes but for zeros, of their bits as integers with a sign, of which
+    // -0 has the least.
+    template <int COUNT>
+    __device__ __forceinline__ bool near(const S (&x)[COUNT][4], S step) const {
+        using Bits = typename T::Bits;
+        constexpr Bits SIGN = (Bits)1 << (8 * T::W - 1);
+        bool any = false;
+        if (flags & FLAG_SIGN) {
+            Bits least = ~(Bits)0;
+#pragma unroll
+            for (int k = 0; k < 4 * COUNT; k++) least = min(least, (Bits)((T::bits(x[k / 4][k % 4]) << 1) - 1));
+            any = least < T::bits(step) << 1;
+        }
+        if (zero_is_exact()) {
+            Bits least = ~(Bits)0;
+#pragma unroll
+            for (int k = 0; k < 4 * COUNT; k++) least = min(least, (Bits)(T::bits(x[k / 4][k % 4]) ^ SIGN));
+            any |= least == 0;
+        }
+        if (flags & FLAG_RANGE) {
+            S least = T::infinity(), most = -T::infinity();
+#pragma unroll
+            for (int k = 0; k < 4 * COUNT; k++)
+                least = T::least(least, x[k / 4][k % 4]), most = T::most(most, x[k / 4][k % 4]);
+            any |= least <= T::add(low, step) || most >= T::sub(high, step);
+        }
+        return any;
     }
 };
 

@@ -31,15 +31,6 @@ __device__ __forceinline__ bool near_fill(const S (&x)[8][4], u64 fill, S step) 
     return any;
 }
 
-// Whether any value of a block may come back as something that must not stand for it.
-template <class S>
-__device__ __forceinline__ bool near_limits(const S (&x)[8][4], const keep::Limits<S>& limits, S step) {
-    bool any = false;
-#pragma unroll
-    for (int k = 0; k < 32; k++) any |= limits.near(x[k / 4][k % 4], step);
-    return any;
-}
-
 // A warp's tile, of which the next block's values are on their way.
 template <class S>
 struct Next {
@@ -179,7 +170,7 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, Next<S>& now, 
         bool fine = quantizer.good(r);
         if (flags & (FLAG_FILL | keep::ANY)) {
             if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.chunk.fill, r.step);
-            if (flags & keep::ANY) fine = fine && !near_limits(x, limits_of<S>(s.chunk), r.step);
+            if (flags & keep::ANY) fine = fine && !limits_of<S>(s.chunk).near(x, r.step);
         }
         // By votes, here and below, of what calls return too: so the compiler knows that lanes stay together.
         const u32 bad = __ballot_sync(warp::ALL, !fine);

@@ -302,7 +302,8 @@ __device__ __forceinline__ u32 four(const Limited<S>& l, const S (&x)[4], typena
         double whole;
         const bool counts = l.linear.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
         const S back = l.linear.value(whole);
-        const bool fits = (valid >> j & 1) && counts && l.linear.holds(x[j], back) && l.limits.allow(x[j], back);
+        const bool holds = l.linear.surely_holds(x[j], back) || l.linear.holds(x[j], back);
+        const bool fits = (valid >> j & 1) && counts && holds && l.limits.allow(x[j], back);
         good |= (u32)fits << j;
         differ |= fits ? T::bits(back) ^ T::bits(x[j]) : 0;
     }

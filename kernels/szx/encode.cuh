@@ -301,9 +301,9 @@ __device__ __forceinline__ void classify(const S (&x)[4], const Regular<S>& regu
                     if (!(worst <= r.surely) || !IS_FREE<Limits>) {
 #pragma unroll
                         for (int j = 0; j < 4; j++) {
-                            const bool bad =
-                                (regular.which >> j & 1) &&
-                                !(exact::within((double)x[j], (double)back[j], r.bound) && limits.allow(x[j], back[j]));
+                            const bool sure = !IS_FREE<Limits> && worst <= r.surely;
+                            const bool holds = sure || exact::within((double)x[j], (double)back[j], r.bound);
+                            const bool bad = (regular.which >> j & 1) && !(holds && limits.allow(x[j], back[j]));
                             outliers |= (u32)bad << j;
                         }
                     }
