@@ -80,10 +80,10 @@ struct PlanesTuning<float> {
 #else
     static constexpr int ENCODE_CTAS = 3, WIDE_DECODE = 6;
 #endif
-    static constexpr int DECODE_CTAS = 6, WIDE_ENCODE = 5, LOSSY_WIDE_ENCODE = 4, IMAGES = 2;
+    static constexpr int DECODE_CTAS = 6, WIDE_ENCODE = 5, LOSSY_WIDE_ENCODE = 4, LIMITED_WIDE_ENCODE = 3, IMAGES = 2;
 };
 template <>
 struct PlanesTuning<double> {
-    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3, IMAGES = 1,
-                         WIDE_DECODE = 4;
+    static constexpr int ENCODE_CTAS = 3, DECODE_CTAS = 5, WIDE_ENCODE = 3, LOSSY_WIDE_ENCODE = 3,
+                         LIMITED_WIDE_ENCODE = 2, IMAGES = 1, WIDE_DECODE = 4;
 };

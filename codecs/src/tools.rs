@@ -35,8 +35,8 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
     let words = number.map_or_else(|| several(request), |n| vec![n]);
     let list = |sep: &str| words.iter().map(u32::to_string).collect::<Vec<_>>().join(sep);
     let (n, plain) = (words.len(), list(","));
-    // Fortran and R have no unsigned numbers: the same bits.
-    let signed = |mark: &str| words.iter().map(|w| format!("{}{mark}", *w as i32)).collect::<Vec<_>>().join(", ");
+    // Fortran has no unsigned numbers: the same bits. R's integers have a sign too, but its doubles are converted.
+    let signed = words.iter().map(|w| (*w as i32).to_string()).collect::<Vec<_>>().join(", ");
     let fourth = words.get(3);
     // netCDF's own notation of a double spares the user its two halves.
     let typed = match number {
@@ -87,9 +87,9 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
         ("netcdf-c", Ok(format!("unsigned cd[] = {{{}}}; nc_def_var_filter(ncid, varid, {id}, {n}, cd);", list(", ")))),
         (
             "fortran",
-            Ok(format!("call h5pset_filter_f(dcpl, {id}, H5Z_FLAG_OPTIONAL_F, {n}_size_t, [{}], error)", signed(""))),
+            Ok(format!("call h5pset_filter_f(dcpl, {id}, H5Z_FLAG_OPTIONAL_F, {n}_size_t, [{signed}], error)")),
         ),
-        ("nf90", Ok(format!("status = nf90_def_var_filter(ncid, varid, {id}, {n}, [{}])", signed("")))),
+        ("nf90", Ok(format!("status = nf90_def_var_filter(ncid, varid, {id}, {n}, [{signed}])"))),
         (
             "matlab",
             Ok(format!(
@@ -98,7 +98,7 @@ pub fn lines(request: Request, id: u32) -> Vec<(&'static str, Result<String, Str
                 list(" ")
             )),
         ),
-        ("r", Ok(format!("dcpl$set_filter({id}L, h5const$H5Z_FLAG_OPTIONAL, c({}))", signed("L")))),
+        ("r", Ok(format!("dcpl$set_filter({id}L, h5const$H5Z_FLAG_OPTIONAL, c({}))", list(", ")))),
         ("julia", Ok(format!("HDF5.Filters.ExternalFilter({id}, UInt32[{}])", list(", ")))),
     ]
 }

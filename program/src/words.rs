@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx][,keep=sign+zero] |
+    /// abs 1e-3 | rel 1e-4 | pw_rel 0.01 | psnr 60 | lossless | mode=abs,bound=1e-3[,codec=szx,keep=sign+zero] |
     /// words as a tool shows them
     #[arg(value_name = "MODE [VALUE] | WORD", allow_negative_numbers = true)]
     request: Vec<String>,

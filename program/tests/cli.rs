@@ -59,7 +59,7 @@ fn one_number_says_a_bound_in_every_tool() {
         "h5pset_filter_f(dcpl, 443, H5Z_FLAG_OPTIONAL_F, 1_size_t, [111003], error)",
         "nf90_def_var_filter(ncid, varid, 443, 1, [111003])",
         "CustomFilterID=443, CustomFilterParameters=[111003])",
-        "dcpl$set_filter(443L, h5const$H5Z_FLAG_OPTIONAL, c(111003L))",
+        "dcpl$set_filter(443L, h5const$H5Z_FLAG_OPTIONAL, c(111003))",
         "ExternalFilter(443, UInt32[111003])",
         "coordinates would lose bits as well",
         "mode=abs,bound=1e-3,codec=szx",

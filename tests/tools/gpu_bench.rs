@@ -2,8 +2,8 @@
 //! Speed on the GPU, every answer checked against the CPU's. Needs a GPU and fields.
 //!
 //! ```text
-//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|keep|lane|first] [--quick]
-//!           [--codec NAME]
+//! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|keep|lane|first]
+//!           [--quick] [--codec NAME]
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of
 //! uncompressed bytes: the device's time for complete frames over data on the device (events, median), chunks of a

@@ -149,8 +149,8 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
     if base.abs() < S::INFINITY { (base.to_f64(), used) } else { none }
 }
 
-/// The same of a chunk of which more than the bound is kept: multiples that are no zeros and leave no value's sign to
-/// chance; or some of which one end of the range is a multiple, and with a base the other one too. Few values are
+/// The same of a chunk of which more than the bound is kept. For signs a base of half a step, so that no multiple is 0;
+/// for the range a step that divides it, and the lower end as base, so that both ends are multiples. Few values are
 /// outliers then.
 pub(crate) fn guarded_base<S: Scalar>(
     n: usize,
