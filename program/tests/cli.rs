@@ -230,7 +230,7 @@ fn what_is_kept_is_a_fourth_word_of_every_tool() {
         "nc_def_var_filter(ncid, varid, 443, 4, cd)",
         "H5Z_FLAG_OPTIONAL_F, 4_size_t, [11, ",
         ", 5])",
-        ", 5L))",
+        ", 5))",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
