@@ -189,17 +189,29 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const u32 n = in.n;
     const typename T::Bits fill = fill_of<S>(c);
     const bool log = c.bound_kind == BOUND_POINTWISE;
+    auto value = [&](u64 i) {
+        const auto bits = T::bits(((const S*)c.input)[i]);
+        return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
+    };
+    // Each tile for itself: it would take longer to wait for another one.
+    u32 said = 0;
+    if constexpr (LIMITED) {
+        const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
+        const double bound = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+        u32 mine = 0;
+#pragma unroll
+        for (u32 k = t; k < quantize::GUARDED_PLACES; k += THREADS)
+            mine |= quantize::said(value(quantize::other_place(c.values, k)), bound, fill, limits);
+#pragma unroll
+        for (u32 bit = 1; bit < 16; bit *= 2) said |= __syncthreads_or(mine & bit) ? bit : 0;
+    }
     if (w == 0) {
-        // Each tile for itself: it would take longer to wait for another one.
         double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
         S base = -S(0);
-        auto at = [&](u32 k) {
-            const auto bits = T::bits(((const S*)c.input)[quantize::base_place(c.values, k)]);
-            return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
-        };
+        auto at = [&](u32 k) { return value(quantize::base_place(c.values, k)); };
         if constexpr (LIMITED) {
-            used = quantize::base_of<S>(used, fill, keep::limits_of<S>(c, (const ChunkState*)args.states + chunk), base,
-                                        lane, at);
+            const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
+            used = quantize::base_of<S>(used, fill, limits, said, base, lane, at);
         } else if (!log) {
             used = quantize::base_of<S>(used, fill, base, lane, at);
         }

@@ -93,9 +93,12 @@ constexpr int BASE_PLACES = 16;
 // Steps of a range from which on it does not matter whether its ends are multiples.
 constexpr double MOST_STEPS = 16384.0;
 // Of a chunk of `values`.
+__device__ __forceinline__ u64 other_place(u64 values, u32 k) {
+    return __umul64hi(0x9E3779B97F4A7C15ull * (k + 1), values);
+}
 __device__ __forceinline__ u64 base_place(u64 values, u32 k) {
     if (k < BASE_PLACES) return (2 * k + 1) * values / (2 * BASE_PLACES);
-    return __umul64hi(0x9E3779B97F4A7C15ull * (k + 1 - BASE_PLACES), values);
+    return other_place(values, k - BASE_PLACES);
 }
 template <class S, class At>
 __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits fill, S& base, int lane, At at) {
@@ -152,22 +155,33 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     return used;
 }
 
-// The same where more than the bound is kept: multiples that are no zeros, or of which ends of the range are some.
+// What some of a chunk's values say where more than the bound is kept: a bit each.
+constexpr u32 POSITIVE = 1, NEGATIVE = 2, SMALL = 4, NEAR_END = 8;
+constexpr u32 GUARDED_PLACES = 1024;
+template <class S>
+__device__ __forceinline__ u32 said(S value, double bound, typename Traits<S>::Bits fill,
+                                    const keep::Limits<S>& limits) {
+    using T = Traits<S>;
+    const double x = (double)value;
+    if ((T::bits(value) & T::EXPONENT) == T::EXPONENT || T::bits(value) == fill || x == 0.0) return 0;
+    const bool near = x < __dadd_rn((double)limits.low, bound) || x > __dsub_rn((double)limits.high, bound);
+    return (x > 0.0 ? POSITIVE : NEGATIVE) | (fabs(x) <= __dmul_rn(1.5, bound) ? SMALL : 0) | (near ? NEAR_END : 0);
+}
+
+// The same base where more than the bound is kept: multiples that are no zeros, or of which ends of the range are some.
+// `all` is what GUARDED_PLACES values have said.
 template <class S, class At>
 __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits fill, const keep::Limits<S>& limits,
-                                          S& base, int lane, At at) {
+                                          u32 all, S& base, int lane, At at) {
     using T = Traits<S>;
-    const S x = at((u32)lane);
-    const bool counts = (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill;
-    const double size = fabs((double)x);
-    const int zeros = __popc(__ballot_sync(warp::ALL, counts && x == S(0)));
-    const int small = __popc(__ballot_sync(warp::ALL, counts && x != S(0) && size <= __dmul_rn(1.5, bound)));
-    double least = counts ? (double)x : Traits<double>::infinity(), most = counts ? (double)x : -least;
-    warp::range(least, most);
     base = -S(0);
-    if ((limits.flags & FLAG_SIGN) && small >= zeros && least < bound && most > -bound) {
-        const double largest = __dmul_rn(fmax(fabs(least), fabs(most)), 1.0625);
-        const u64 e = Traits<double>::bits(largest) >> 52;
+    if ((limits.flags & FLAG_SIGN) && ((all & SMALL) || (all & POSITIVE && all & NEGATIVE))) {
+        const S x = at((u32)lane);
+        const bool counts = (T::bits(x) & T::EXPONENT) != T::EXPONENT && T::bits(x) != fill;
+        double largest = counts ? fabs((double)x) : 0.0;
+#pragma unroll
+        for (int far = 16; far > 0; far /= 2) largest = fmax(largest, warp::from(largest, lane ^ far));
+        const u64 e = Traits<double>::bits(__dmul_rn(largest, 1.0625)) >> 52;
         const double spacing = e > T::M ? Traits<double>::value((e - T::M) << 52) : 0.0;
         const double bits = __ddiv_rn(bound, spacing);
         const double used = bits >= 2.0 && bits < 32768.0 ? __dmul_rn(floor(bits), spacing) : bound;
@@ -177,12 +191,10 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
             return used;
         }
     }
-    const double low = (double)limits.low, high = (double)limits.high;
-    const bool about_zero = low <= 0.0 && high >= 0.0 && (zeros > 1 || low == 0.0 || high == 0.0);
-    const double span = about_zero ? fmax(high, -low) : __dsub_rn(high, low);
+    const double low = (double)limits.low, high = (double)limits.high, span = __dsub_rn(high, low);
     const double steps = __dadd_rn(floor(__ddiv_rn(span, __dmul_rn(2.0, bound))), 1.0);
-    if ((limits.flags & FLAG_RANGE) && steps < MOST_STEPS && span > 0.0) {
-        if (!about_zero) base = limits.low;
+    if ((limits.flags & FLAG_RANGE) && (all & NEAR_END) && steps < MOST_STEPS && span > 0.0) {
+        if (low != 0.0 && high != 0.0) base = limits.low;
         return fmin(__dmul_rn(__ddiv_rn(span, steps), 0.5), bound);
     }
     return base_of<S>(bound, fill, base, lane, at);

@@ -93,6 +93,8 @@ const PLACES: usize = 16;
 const ROUNDED: std::ops::Range<f64> = 2.0..32_768.0;
 /// Steps of a range from which on so few values lie about its ends that it does not matter whether these are multiples.
 const MOST_STEPS: f64 = 16_384.0;
+/// The places of values that are looked at where more than the bound is kept.
+const GUARDED_PLACES: usize = 1024;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The base of a chunk of `n` values under an absolute bound, or [`NO_BASE`], and the bound used with it: FORMAT.md of
@@ -151,7 +153,8 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
 
 /// The same of a chunk of which more than the bound is kept. For signs a base of half a step, so that no multiple is 0;
 /// for the range a step that divides it, and the lower end as base, so that both ends are multiples. Few values are
-/// outliers then.
+/// outliers then: but only where some of a sample are about zero or about an end, for with another base or step than
+/// those that suit the values more of their differences are not 0.
 pub(crate) fn guarded_base<S: Scalar>(
     n: usize,
     value: impl Fn(usize) -> S,
@@ -159,15 +162,20 @@ pub(crate) fn guarded_base<S: Scalar>(
     bound: f64,
     guard: &Guard,
 ) -> (f64, f64) {
-    let places = (0..PLACES).flat_map(|k| [even(k, n), other(k, n)]);
-    let all = || places.clone().map(&value).filter(|x| x.abs() < S::INFINITY && Some(x.bits()) != fill);
-    let zeros = all().filter(|x| *x == S::ZERO).count();
-    let small = all().filter(|x| *x != S::ZERO && x.abs().to_f64() <= 1.5 * bound).count();
-    let least = all().map(S::to_f64).fold(f64::INFINITY, f64::min);
-    let most = all().map(S::to_f64).fold(f64::NEG_INFINITY, f64::max);
-    if guard.keep.has(Keep::SIGN) && small >= zeros && least < bound && most > -bound {
+    let (low, high) = guard.range;
+    let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill;
+    let (mut positive, mut negative, mut small, mut near) = (false, false, false, false);
+    for x in (0..GUARDED_PLACES).map(|k| value(other(k, n))).filter(counts).map(S::to_f64).filter(|x| *x != 0.0) {
+        positive |= x > 0.0;
+        negative |= x < 0.0;
+        // Wider than the bound: values that have become multiples are so still.
+        small |= x.abs() <= 1.5 * bound;
+        near |= x < low + bound || x > high - bound;
+    }
+    if guard.keep.has(Keep::SIGN) && (positive && negative || small) {
+        let sizes = (0..PLACES).flat_map(|k| [even(k, n), other(k, n)]).map(&value).filter(counts).map(S::to_f64);
         // Sums with it are exact where the bound is a multiple of what a bit of the largest values is worth.
-        let spacing = spacing::<S>(least.abs().max(most.abs()) * 1.0625);
+        let spacing = spacing::<S>(sizes.fold(0.0, |most, x| x.abs().max(most)) * 1.0625);
         let bits = bound / spacing;
         let used = if ROUNDED.contains(&bits) { bits.floor() * spacing } else { bound };
         let base = S::from_f64(used);
@@ -175,13 +183,11 @@ pub(crate) fn guarded_base<S: Scalar>(
             return (base.to_f64(), used);
         }
     }
-    let (low, high) = guard.range;
-    let is_about_zero = low <= 0.0 && high >= 0.0 && (zeros > 1 || low == 0.0 || high == 0.0);
-    let span = if is_about_zero { high.max(-low) } else { high - low };
+    let span = high - low;
     let steps = (span / (2.0 * bound)).floor() + 1.0;
-    if guard.keep.has(Keep::RANGE) && steps < MOST_STEPS && span > 0.0 {
+    if guard.keep.has(Keep::RANGE) && near && steps < MOST_STEPS && span > 0.0 {
         let used = (span / steps / 2.0).min(bound);
-        return (if is_about_zero { NO_BASE } else { low }, used);
+        return (if low == 0.0 || high == 0.0 { NO_BASE } else { low }, used);
     }
     base(n, value, fill, bound)
 }
