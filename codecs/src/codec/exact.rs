@@ -20,7 +20,10 @@
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8; a
 //!              dictionary, slower still, by 1/5, and by another 1/4 where bytes is best, which finds more farther away
 //!              than in a sample; corrections, a second frame, by 1/20. Beside these a dictionary may be 1/13 longer. A
-//!              part of the sample is coded by bytes first: if it is half larger than the best so far, that is all
+//!              part of the sample is coded by bytes first: if it is half larger than the best so far, that is all.
+//!              Whole numbers and differences are coded by bytes where differences have no more bits than the best so
+//!              far has bytes for, or where most repeat in rows; a dictionary where its share is not twice as much as
+//!              the best so far
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
@@ -215,7 +218,7 @@ impl Try<'_> {
                 _ => DICTIONARY,
             };
             let sample = self.chunk(self.stacked, self.tiles);
-            let len = scaled::dictionary_len(&sample, dictionary, n)?.unwrap_or(u64::MAX);
+            let len = scaled::dictionary_len(&sample, dictionary, n, best.0 / weight)?.unwrap_or(u64::MAX);
             better(way(dictionary, 0, Inner::Lorenzo), len.saturating_mul(weight), &mut best);
         }
         if is_smooth {
@@ -242,14 +245,15 @@ impl Try<'_> {
             _ if self.params.dtype.class == Class::Float => 914,
             _ => 853,
         };
-        if let Some(about) = self.about(&kept)?
+        let most = best.0 / weight;
+        if let Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) = &kept
             && best.0 < u64::MAX
-            && about * weight > best.0 / 2 * 3
+            && !self.is_for_bytes(way, most)?
         {
             return Ok(u64::MAX);
         }
         let more = if weight == CORRECTED { FRAME_BYTES as u64 } else { 0 };
-        let cost = self.len(&kept)?.map_or(u64::MAX, |len| (len + more) * weight);
+        let cost = self.len(&kept, most)?.map_or(u64::MAX, |len| (len + more) * weight);
         better(kept, cost, best);
         Ok(cost)
     }
@@ -267,39 +271,36 @@ impl Try<'_> {
         Ok(best.1)
     }
 
-    /// The same as [`Try::len`], by a part of the sample: of `bytes`, which is slow. `None`: of others.
-    fn about(&self, kept: &Kept) -> Result<Option<u64>> {
-        let len = match kept {
-            Kept::Bytes => Some(bytes::len(self.runs, self.params.dtype.size)?),
-            Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) => {
-                self.with_runs(|runs| scaled::len(runs, way, true))?
-            }
-            _ => None,
-        };
-        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
+    /// Whether `bytes` may take no more than `most` bytes: of differences that have no more bits, or that repeat.
+    fn is_for_bytes(&self, way: &Way, most: u64) -> Result<bool> {
+        let bits = if way.order > 0 { self.with_runs(|runs| scaled::bits(runs, way))? } else { None };
+        let is_short = bits.is_some_and(|bits| self.of_tiles(bits / 8) <= most);
+        Ok(is_short || self.with_runs(|runs| scaled::repeats(runs, way))?)
+    }
+
+    /// What the tiles take where runs take `len`.
+    fn of_tiles(&self, len: u64) -> u64 {
+        len * self.tiles.len() as u64 / self.runs.len() as u64
     }
 
     /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
-    /// be kept so.
-    fn len(&self, kept: &Kept) -> Result<Option<u64>> {
+    /// be kept so. By `bytes` what a part says, where that is much more than `most`.
+    fn len(&self, kept: &Kept, most: u64) -> Result<Option<u64>> {
         let encoded = |chunk: &Chunk<'_>| {
             let mut out = Vec::new();
             let coded = encode_as(chunk, kept, &mut out)?;
             Ok(coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64))
         };
+        let most = u128::from(most) * self.runs.len() as u128 / self.tiles.len() as u128;
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
         let len = match kept {
-            Kept::Planes
-            | Kept::Lorenzo
-            | Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, order: 0, .. }) => {
-                return encoded(&self.chunk(self.stacked, self.tiles));
+            Kept::Bytes => Some(bytes::len(self.runs, self.params.dtype.size, most)?),
+            Kept::Scaled(way) if way.inner == Inner::Bytes || way.order > 0 && is_line(self.params) => {
+                self.with_runs(|runs| scaled::len(runs, way, most))?
             }
-            Kept::Scaled(Way { inner: Inner::Planes | Inner::Lorenzo, .. }) if !is_line(self.params) => {
-                return encoded(&self.chunk(self.stacked, self.tiles));
-            }
-            Kept::Scaled(way) if way.order > 0 => self.with_runs(|runs| scaled::len(runs, way, false))?,
-            _ => encoded(&self.chunk(&Params { extents: line(self.runs, self.params), ..*self.params }, self.runs))?,
+            _ => return encoded(&self.chunk(self.stacked, self.tiles)),
         };
-        Ok(len.map(|len| len * self.tiles.len() as u64 / self.runs.len() as u64))
+        Ok(len.map(|len| self.of_tiles(len)))
     }
 
     fn chunk<'a>(&self, params: &'a Params, raw: &'a [u8]) -> Chunk<'a> {
@@ -375,29 +376,27 @@ impl Alike {
 
 /// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before, as far as a small
 /// table remembers: `bytes` finds these.
-pub(super) fn repeats(params: &Params, raw: &[u8]) -> Result<bool> {
-    let size = usize::from(params.dtype.size);
+pub(super) fn repeats(count: usize, numbers: impl Iterator<Item = u64>) -> Result<bool> {
     let mut table = memory::zeros::<u32>(1 << SLOTS)?;
     let (mut again, mut row) = (0, 0u64);
-    for number in raw.chunks_exact(size) {
+    for number in numbers {
         // What is shifted out is a number that stands farther before.
-        let mixed = scaled::bits_of(params, number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-        row = row << (64 / REPEATED_ROW) | mixed;
+        row = row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
         let mixed = (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
         again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
     }
-    Ok(2 * again > raw.len() / size)
+    Ok(2 * again > count)
 }
 
 /// Bytes that a sample of a chunk of `n` floats takes by a dictionary, whose numbers that was found of; `None`: one is
 /// not looked for.
-pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Result<Option<u64>> {
+pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64, most: u64) -> Result<Option<u64>> {
     let special = found.ordered.special;
     let is_full = found.is_full && found.multiples.is_some_and(|scale| !scale.is_plain());
     if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < REPEATED_FLOATS {
         return Ok(None);
     }
-    scaled::dictionary_len(sample, Scale { special, ..Scale::DICTIONARY }, n)
+    scaled::dictionary_len(sample, Scale { special, ..Scale::DICTIONARY }, n, most)
 }
 
 /// Chooses how a chunk is coded without loss.

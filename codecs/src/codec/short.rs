@@ -95,7 +95,7 @@ fn planes_len(chunk: &Chunk<'_>) -> Result<Option<usize>> {
 /// Bytes that a sample takes so: of `bytes`, which is slow, as a part of it says.
 fn encoded_len(sample: &Chunk<'_>, kept: Kept) -> Result<usize> {
     if kept == Kept::Bytes {
-        return Ok(bytes::len(sample.raw, sample.params.dtype.size)? as usize + FRAME_BYTES);
+        return Ok(bytes::len(sample.raw, sample.params.dtype.size, 0)? as usize + FRAME_BYTES);
     }
     let mut frame = Vec::new();
     Ok(if encode_as(sample, kept, &mut frame)? { frame.len() } else { sample.raw.len() })

@@ -73,9 +73,15 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
     Ok(())
 }
 
-/// Bytes that the payload of these would take, by the sample.
-pub(crate) fn len(raw: &[u8], size: u8) -> Result<u64> {
-    Ok(tried(raw, size.into())?.1)
+/// Bytes that the payload of these would take: as the sample says, where that is half more than `most`.
+pub(crate) fn len(raw: &[u8], size: u8, most: u64) -> Result<u64> {
+    let (shuffle, about) = tried(raw, size.into())?;
+    if raw.len() <= SAMPLE || about > most.saturating_add(most / 2) {
+        return Ok(about);
+    }
+    let mut coder = Coder::new()?;
+    raw.chunks(Head::new(shuffle).tile)
+        .try_fold(0, |all, tile| Ok(all + coder.code(tile, shuffle)?.map_or(tile.len(), <[u8]>::len) as u64))
 }
 
 fn choose(raw: &[u8], size: usize) -> Result<Shuffle> {

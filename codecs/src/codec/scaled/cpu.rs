@@ -12,9 +12,9 @@ use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{Divide, Multiply, Word, code_type};
 use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::kept::{Inner, Map, Scale, Way};
+use crate::codec::kept::{Inner, Map, Way};
 use crate::codec::lorenzo::{self, integers};
-use crate::codec::{bytes, planes};
+use crate::codec::{bytes, exact, planes};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Writer};
@@ -92,7 +92,7 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     let mut codes: Vec<W> = memory::zeros(values.len())?;
     if scale.map == Map::Dictionary {
         let numbers = dictionary::places(values, scale.special, &mut codes)?;
-        let dictionary = encode_dictionary(numbers, chunk)?;
+        let dictionary = dictionary::encode(&numbers, chunk)?;
         let head = Head { scale, order: 0, step: 0 };
         let of = |dictionary| Coded { codes, exceptions: Vec::new(), corrections: Vec::new(), head, dictionary };
         return Ok(dictionary.map(of));
@@ -201,38 +201,19 @@ pub(super) fn log(n: u64) -> u64 {
     u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
 }
 
-/// Bytes that this sample of a chunk of `n` numbers takes by a dictionary, its codes by lorenzo: they, and its share of
-/// the dictionary.
-///
-/// How many numbers of the chunk differ is guessed by the guaranteed-error estimator (Charikar, Chaudhuri, Motwani,
-/// Narasayya, PODS 2000, §5): what a sample of m has once stands for the root of n / m. Their codes are as much wider.
-pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Option<u64>> {
-    fn typed<W: Word>(sample: &Chunk<'_>, scale: Scale, n: u64) -> Result<Option<u64>> {
-        let way = Way { scale, order: 0, inner: Inner::Lorenzo };
-        let values = sample.values::<W>()?;
-        let Some(Coded { mut codes, dictionary, .. }) = code(&values, sample, &way)? else { return Ok(None) };
-        let places = || codes.iter().filter(|c| **c != W::MIN).map(|c| c.wide() as usize);
-        let mut counts = memory::zeros::<u32>(places().max().map_or(0, |last| last + 1))?;
-        places().for_each(|place| counts[place] += 1);
-        let m = codes.len().max(1) as u64;
-        let (n, seen) = (n.max(m), counts.len().max(1) as u64);
-        // 256 times the root.
-        let root = ((u128::from(n) << 16) / u128::from(m)).isqrt() as u64;
-        let once = counts.iter().filter(|count| **count == 1).count() as u64;
-        let all = seen - once + once * root / 256;
-        let wider = once * (log(all) - log(seen)) / (256 * 8);
-        let share = u128::from(m) * u128::from(all) * dictionary.len() as u128 / (u128::from(n) * u128::from(seen));
-        let mut frame = Vec::new();
-        let coded = encode_codes(&mut codes, sample, &way, &mut frame)?;
-        Ok(coded.then(|| frame.len() as u64 + wider + share as u64))
+/// Whether most of these chunks' codes repeat in rows (exact.rs); not where they cannot be taken.
+pub(crate) fn repeats(chunks: &[Chunk<'_>], way: &Way) -> Result<bool> {
+    fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<bool> {
+        let Some(CodedAll { codes, .. }) = code_all::<W>(chunks, way)? else { return Ok(false) };
+        exact::repeats(codes.len(), codes.iter().map(|code| code.wide() as u64))
     }
-    if sample.params.dtype.size == 4 { typed::<i32>(sample, scale, n) } else { typed::<i64>(sample, scale, n) }
+    if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way) } else { typed::<i64>(chunks, way) }
 }
 
 /// Bytes that the inner frame of these chunks' codes together and their exceptions take; of `bytes`, as a part of
-/// them says, where `about`. `None` as for [`bits`].
-pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
-    fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option<u64>> {
+/// them says, where that is much more than `most`. `None` as for [`bits`].
+pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u64>> {
+    fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u64>> {
         let Some(coded) = code_all::<W>(chunks, way)? else { return Ok(None) };
         let CodedAll { mut codes, corrections, exceptions } = coded;
         let (all, left) = share(chunks, &codes);
@@ -241,12 +222,12 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
         let as_one = Chunk { params: &params, ..chunks[0] };
         let inner = match way.inner {
             _ if codes.iter().all(|c| *c == W::cut(0)) => 0,
-            Inner::Bytes if about => {
+            Inner::Bytes => {
                 let raw = bytemuck::cast_slice_mut(&mut codes);
                 if cfg!(target_endian = "big") {
                     chunk::swap(raw, W::SIZE);
                 }
-                bytes::len(raw, W::SIZE as u8)?
+                bytes::len(raw, W::SIZE as u8, most)?
             }
             _ => {
                 let mut inner = Vec::new();
@@ -262,42 +243,11 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, about: bool) -> Result<Option
         let others = |corrections: Vec<u8>| corrections.len() as u64 + exceptions * (4 + W::SIZE as u64);
         Ok(corrections.map(|corrections| inner * all / left + others(corrections)))
     }
-    if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, about) } else { typed::<i64>(chunks, way, about) }
-}
-
-/// The frame of a dictionary, whose numbers rise: of their first or second differences, by planes or by bytes. `None`:
-/// these cannot be taken.
-fn encode_dictionary<W: Word>(mut numbers: Vec<W>, chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
-    let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
-    let params = Params {
-        request: Request::new(Codec::Planes, Bound::Lossless),
-        dtype: code_type(W::SIZE as u8),
-        extents,
-        fill: None,
-        lossy_allowed: false,
-    };
-    let raw = bytemuck::cast_slice_mut(&mut numbers);
-    if cfg!(target_endian = "big") {
-        chunk::swap(raw, W::SIZE);
-    }
-    let chunk = Chunk { params: &params, raw, ..*chunk };
-    let way = |order, inner| Way { scale: Scale::WHOLE, order, inner };
-    let cost = |order| -> Result<u64> { Ok(bits(&[chunk], &way(order, Inner::Bytes))?.unwrap_or(u64::MAX)) };
-    let order = if cost(1)? < cost(2)? { 1 } else { 2 };
-    let mut shortest: Option<Vec<u8>> = None;
-    for inner in [Inner::Planes, Inner::Bytes] {
-        let mut dictionary = Vec::new();
-        if encode(&chunk, &way(order, inner), &mut dictionary)?
-            && shortest.as_ref().is_none_or(|s| dictionary.len() < s.len())
-        {
-            shortest = Some(dictionary);
-        }
-    }
-    Ok(shortest)
+    if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, most) } else { typed::<i64>(chunks, way, most) }
 }
 
 /// The frame of the codes.
-fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
+pub(super) fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
     let params = Params {
         request: Request::new(Codec::Planes, Bound::Lossless),
         dtype: code_type(W::SIZE as u8),

@@ -13,7 +13,8 @@ mod tests;
 use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
-pub(super) use cpu::{bits, dictionary_len, encode, len};
+pub(super) use cpu::{bits, encode, len, repeats};
+pub(super) use dictionary::dictionary_len;
 pub use find::runs;
 pub(super) use find::{Found, bits_of, find, is_smooth, looked_at};
 
