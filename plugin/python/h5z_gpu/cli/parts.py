@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from h5py import h5t
 
+from ..bounds_file import Bounds
 from ..datasets import read, write
 from ..filters import How, Lossless, Lossy
 from ..provenance import on_dataset, said
@@ -28,7 +29,8 @@ from .creation import Anew, copy_user_block, create_like
 from .hdf5 import address
 from .integers import compresses, why_left
 from .packed import packing, unpack_attributes
-from .promise import Asked, as_filter, keep_from
+from .objects import known_attributes
+from .promise import Asked, as_asked, as_filter, keep_from
 from .roles import Roles, chunk_of, lossy_already, protected, why_unread
 from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
@@ -58,7 +60,8 @@ class Part:
 def filter_of(bound: Asked, codec: str) -> How:
     """The filter of a bound; a Problem where there is no such filter."""
     try:
-        return as_filter(bound) if bound.mode == "lossless" else as_filter(bound, codec=codec)
+        own = bound.mode == "lossless" or bound.codec != "auto"
+        return as_filter(bound) if own else as_filter(bound, codec=codec)
     except (TypeError, ValueError) as why:
         raise Problem(str(why).removeprefix("h5z-gpu: ")) from None
 
@@ -87,9 +90,21 @@ def plan(
         )
     for dataset in every:
         name = dataset.name.strip("/")
-        parts[name] = _part(dataset, name, roles, named.get(name), bound, advice.get(name), args)
+        own, others = named.get(name), bound
+        if args.table is not None:
+            own, others = _by_table(args.table, dataset, name, roles, args.unpack)
+        parts[name] = _part(dataset, name, roles, own, others, advice.get(name), args)
         parts[name].address = address(dataset.id)
     return parts
+
+
+def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
+              unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:  # fmt: skip
+    """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact."""
+    exact = roles.why_exact(dataset, unpacked=unpack and packing(dataset) is not None) is not None
+    entry = table.entry(name, None if exact else known_attributes(dataset))
+    asked = None if entry is None else as_asked(entry.how)
+    return (asked, None) if entry is not None and entry.header == name else (None, asked)
 
 
 def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
@@ -100,7 +115,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     packed = packing(dataset)
     if packed and args.unpack and not (own and own.mode == "lossless"):
         if (why := roles.why_exact(dataset, unpacked=True)) is None and not dataset.is_virtual:
-            return _unpacked(part, dataset, packed, own, advice, args)
+            return _unpacked(part, dataset, packed, own or (bound if args.table else None), advice, args)
     why = roles.why_exact(dataset)
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))

@@ -28,6 +28,8 @@ class Asked(NamedTuple):
     bound: float = 0.0
     keep: tuple[str, ...] = ()
     """Names of what is kept beside it."""
+    codec: str = "auto"
+    """Of a table of bounds; "auto" leaves it to --codec."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,12 @@ def checked(mode: str, text: str, where: str, keep: tuple[str, ...] = ()) -> Ask
 def as_filter(asked: Asked, **more: Any) -> Lossy | Lossless:
     """The filter of a bound."""
     if asked.mode == "lossless":
-        return Lossless()
-    keywords: dict[str, Any] = {asked.mode: asked.bound, "keep": asked.keep, **more}
+        return Lossless(asked.codec)
+    keywords: dict[str, Any] = {asked.mode: asked.bound, "keep": asked.keep, "codec": asked.codec, **more}
     return Lossy(**keywords)
+
+
+def as_asked(how: Lossy | Lossless) -> Asked:
+    """The inverse of `as_filter`."""
+    return Asked("lossless", codec=how.codec) if isinstance(how, Lossless) else Asked(
+        how.mode.keyword, how.bound, how.keep, how.codec)  # fmt: skip
