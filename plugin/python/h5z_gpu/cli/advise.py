@@ -8,6 +8,7 @@ written. Coordinates, integers and the like stay exact. The last lines are comma
     h5z-gpu advise in.nc
     h5z-gpu advise in.nc tas=absolute:0.05 --html advice.html       with a bound of one's own
     h5z-gpu advise in.nc --keep range                               with ranges kept beside proposed bounds
+    h5z-gpu advise in.nc --write-bounds bounds.toml                 for h5z-gpu repack --bounds, many files
 
 The advice is about what a file can tell. What the data is for, nobody but its user knows.
 """
@@ -27,6 +28,7 @@ from ..chunks import chunk_shape
 from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
+from ..whole import judge, put
 from . import advise_text, common, quality
 from .advice import Advice, Kept
 from .common import Problem, say
@@ -70,6 +72,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unpack", action="store_true",
                         help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
+    parser.add_argument("--write-bounds", metavar="FILE", help="write a table of the bounds, for repack --bounds; FILE "
+                        "must not exist")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     mixed(parser)
 
@@ -82,6 +86,9 @@ def run(args: argparse.Namespace) -> int:
         from . import page
 
         page.ready(args.html)
+    if args.write_bounds:
+        with common.writing(args.write_bounds):
+            judge(args.write_bounds, "x")
     named = named_bounds(args.bounds)
     with common.open_file(args.file) as file:
         kept: list[Kept] = []
@@ -95,6 +102,11 @@ def run(args: argparse.Namespace) -> int:
         from . import advise_page
 
         advise_page.write(args.html, args.file, found, kept, commands)
+    if args.write_bounds:
+        from .apply import table
+
+        with common.writing(args.write_bounds):
+            put(args.write_bounds, table(args.file, found, kept), "x")
     if args.json:
         print(json.dumps(quality.plain(advise_text.as_json(args.file, found, kept, commands)), indent=1))
         return 0
