@@ -144,8 +144,13 @@ def xarray(desk, tas):
     assert stored_bytes(desk / "unpacked.nc", "tas") < stored_bytes(desk / "packed.nc", "tas")
 
 
-CHECKS = {"index.md": first, "start.md": start, "arrays.md": arrays, "bound.md": bound, "commands.md": commands,
-          "xarray.md": xarray}
+def archive(desk, tas):
+    for name in ("small/2001.nc", "small/2003.nc", "new.nc", "new.h5"):
+        judged(desk / name, "tas", tas, "abs", 1e-2, 11002)
+
+
+CHECKS = {"index.md": first, "start.md": start, "archive.md": archive, "arrays.md": arrays, "bound.md": bound,
+          "commands.md": commands, "xarray.md": xarray}
 
 
 def stored_by_the_filter(path, name="tas"):
