@@ -50,9 +50,10 @@ class Operation(NamedTuple):
     linear: bool
     """Whether it is judged in exact arithmetic, as `minimum` and `maximum` are too."""
     theorem: str
-    """Largest change where no value moves by more than b; b of several variables is the root of the sum of squares."""
+    """Largest change where no value moves by more than b."""
     factor: Callable[[int, int], float]
-    """The same as a factor of b, for a number of axes and of values along all of them."""
+    """The same as a factor of the root of the sum of squares of the variables' b, for a number of axes and of values
+    along all of them."""
     by_axis: bool = False
     """Whether each axis has outputs of its own."""
     extent: int = 1
@@ -68,7 +69,7 @@ OPERATIONS = {
     "std": Operation((1, 1), Spread, None, False, "b", lambda axes, n: 1),
     "min": Operation((1, 1), Extreme, np.minimum, False, "b", lambda axes, n: 1),
     "max": Operation((1, 1), Extreme, np.maximum, False, "b", lambda axes, n: 1),
-    "hypot": Operation((2, 3), Norm, None, False, "b", lambda axes, n: 1),
+    "hypot": Operation((2, 3), Norm, None, False, "the root of the sum of their b squared", lambda axes, n: 1),
 }
 
 
