@@ -102,7 +102,8 @@ class Ranges:
         for origin in itertools.product(*starts):
             part = tuple(slice(o, o + c) for o, c in zip(origin, chunk))
             if wrong[part].any():
-                frame = self._frame(_whole(values[part], chunk, self.fill), _whole(back[part], chunk, self.fill))
+                given, came = (whole_chunk(v[part], chunk, self.fill) for v in (values, back))
+                frame = self.frame(given, came)
                 place = tuple(o + b.start for o, b in zip(origin, box))
                 dataset.id.write_direct_chunk(place, frame)
 
@@ -112,7 +113,7 @@ class Ranges:
         found = f"; chunks encoded again{exact}, so that valid values stay valid: {self.mended}" * bool(self.mended)
         return found + f"; values that crossed a limit of valid ones: {self.left}" * bool(self.left)
 
-    def _frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
+    def frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
         """The frame of a chunk `x` that came back as `back`."""
         self.mended += 1
         with np.errstate(all="ignore"):
@@ -223,7 +224,7 @@ def is_of_numpy(dataset: h5py.Dataset) -> bool:
         return False
 
 
-def _whole(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
+def whole_chunk(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
     """A whole chunk, filled up where the dataset ends."""
     if part.shape == chunk:
         return np.ascontiguousarray(part)

@@ -14,10 +14,15 @@ under its name when it is complete. Attributes of each lossy variable say what w
     h5z-gpu repack in.nc out.nc --advise
     h5z-gpu repack in.nc out.nc --lossless
     h5z-gpu repack in.nc out.nc --unpack
+    h5z-gpu repack in.nc out.nc --quantity 'mean(tas, time) 1e-4'
 
 --unpack makes floating-point numbers of what is packed in integers (scale_factor, add_offset), within half a step of
 scale_factor or within VAR=MODE:BOUND; readers see what they saw. Data that is lossy already is copied as it is: errors
 of two losses add up. --again compresses it all the same.
+
+--quantity searches the loosest absolute bounds with which a derived quantity moves by no more than its limit, at most
+VAR=absolute:BOUND, and judges the quantity on OUT before that gets its name. Other variables are as other arguments
+say.
 """
 
 from __future__ import annotations
@@ -33,10 +38,12 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import modes
 from ..progress import bar
+from ..search import Found
 from ..whole import judge, whole
 from . import common
 from .common import Problem, say
 from .promise import Asked, add_bounds, bound_from, keep_from, mixed, named_bounds
+from .quantities import add_quantities, bounds_for, quantities_from, refuse_broken, title, verdict
 
 if TYPE_CHECKING:
     import h5py
@@ -61,6 +68,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unpack", action="store_true",
                         help="store packed integers (scale_factor, add_offset) as floating-point numbers, within half "
                              "a step or what VAR=MODE:BOUND says")  # fmt: skip
+    add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already again: its errors add up"
@@ -83,15 +91,15 @@ def run(args: argparse.Namespace) -> int:
         return archive.run(args, repack, report)
     from .parts import filter_of
 
-    bound, named = bound_from(args), named_bounds(args.bounds)
-    if bound is None and not named and not args.lossless and not args.advise and not args.unpack:
-        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise or "
-                      "--unpack")  # fmt: skip
+    bound, named, quantities = bound_from(args), named_bounds(args.bounds), quantities_from(args)
+    if bound is None and not (named or quantities or args.lossless or args.advise or args.unpack):
+        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise, "
+                      "--quantity or --unpack")  # fmt: skip
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
-    if args.keep is not None and bound is None and not args.advise and not args.unpack:
+    if args.keep is not None and bound is None and not (args.advise or args.unpack or quantities):
         raise Problem(f"--keep {args.keep} without a bound for all; what is kept stands beside one, such as --absolute "
-                      f"1e-3, beside --advise or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
+                      f"1e-3, beside --advise, --quantity or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
     keep_from(args)
     for each in [bound, *named.values()]:
         if each is not None:
@@ -129,13 +137,18 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
         judge(args.output, mode)
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
     with common.open_file(args.input, rdcc_nbytes=0) as source:
-        parts = plan(source, bound, named or {}, args)
+        quantities, named, searched = quantities_from(args), named or {}, list[Found]()
+        if quantities:
+            named, searched = bounds_for(source, quantities, named, bound, keep_from(args), args.codec)
+        parts = plan(source, bound, named, args)
         total = sum(p.raw for p in parts.values() if p.how)
         with common.writing(args.output), whole(args.output, mode) as path:
             with bar(None, total, "repack", "") if done is None else contextlib.nullcontext(done) as tell:
                 fill_in(source, path, parts, args, tell, functools.partial(_history, args))
             if args.verify:
                 _judge(args.input, path)
+            for outcome in refuse_broken(args.input, path, quantities, searched) if searched else ():
+                say(f"{title(outcome.of)}: {verdict(outcome)}")
             ready(path)
     return parts
 
@@ -157,7 +170,8 @@ def _typed(args: argparse.Namespace) -> list[str]:
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
     keep = [] if args.keep is None else [f"--keep={args.keep}"]
     table = [] if args.table is None else [f"--bounds={args.table.path}"]
-    return [args.input, args.output, *args.bounds, *table, *bound, *keep, *flags, *codec]
+    quantities = [f"--quantity={text}" for text in args.quantity]
+    return [args.input, args.output, *args.bounds, *table, *bound, *keep, *quantities, *flags, *codec]
 
 
 def _judge(original: str, path: str) -> None:
