@@ -106,6 +106,11 @@ MISTAKES = {
     "[a]\nlike = 'a'": ("2:1", "a is like a"),
     "[a]\nlike = 'b'\n[b]\nkeep = 'sign'\nlike = 'c'\n[c]\nlike = 'a'": ("7:1", "a is like b is like c is like a"),
     "[a]\nabsolute = 1\nunits = ['K', 3]": ("3:1", "no text"),
+    "[a]\nquantity = 'mean(time)'": ("2:1", "has no limit"),
+    "[a]\nabsolute = 1\nquantity = ['mean(time) 1', 'median(time) 1']": ("3:1", "'median' is no quantity"),
+    "[a]\nquantity = 3": ("2:1", "no text"),
+    "[a]\nquantity = 'mean() 1'\nrelative = 0.1": ("3:1", "leave relative out"),
+    "[a]\nlike = 'b'\nquantity = 'mean() 1'\n[b]\nlossless = true": ("5:1", "leave lossless out"),
     "[a]\nabsolute = 1\nstandard_name = ['x']": ("3:1", "no text"),
     "a = {absolute = 1, codec = 'zfp'}": ("1:1", "allowed are"),
     "a.absolute = 1\n\ta.codec = 'zfp'": ("2:2", "allowed are"),
@@ -304,6 +309,61 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
                          ("repack", file, tmp_path / "new.h5", "--bounds", tmp_path)):  # fmt: skip
         assert "No such file" in error or "Is a directory" in error, error
     assert not (tmp_path / "new.h5").exists()
+
+
+def test_repack_searches_the_bounds_that_quantities_of_a_table_allow(tmp_path):
+    """With and without a largest bound; weights stay exact. In many files, too, where a changed limit is a changed
+    plan."""
+    x = sample(shape=(16, 32, 48)) + 270
+    found = {"tas": (x, "K", ""), "pr": (x + 1, "K", ""), "u": (x - 280, "m", ""), "v": (x - 270, "m", ""),
+             "area": (np.linspace(1, 2, 1536, dtype="f4").reshape(32, 48), "1", "")}  # fmt: skip
+    file, table, out = made(tmp_path / "in.h5", found), tmp_path / "b.toml", tmp_path / "out.h5"
+    with h5py.File(file, "a") as f:
+        for d in f.values():
+            for label, axis in zip("tyx"[-d.ndim :], d.dims):
+                axis.label = label
+    table.write_text("""
+["*"]
+absolute = 0.25
+[tas]
+keep = "sign"
+codec = "planes"
+quantity = ["mean(t) 1e-3", "mean(y, x, weights=area) 1e-4"]
+[pr]
+like = "tas"
+absolute = 0.001
+[u]
+quantity = "hypot(u, v) 0.1"
+[v]
+like = "u"
+""")
+    said, _ = h5z_gpu("repack", file, out, "--bounds", table)
+    assert said.count(": held; ") == 5, said
+    got = asked(out)
+    bounds = {name: float(m[1]) for name, how in got.items() if (m := re.search("absolute=([^,)]*)", how))}
+    assert 1e-4 < bounds["tas"] < 0.2 and 1e-4 < bounds["pr"] <= 0.001, "looser than theorems say, within the largest"
+    assert 0.07 < bounds["u"] == bounds["v"] < 0.25, bounds
+    assert "codec='planes', keep='sign'" in got["tas"] and got["area"] == "Lossless()", got
+    quantities = "mean(tas, t) 1e-3", "mean(pr, y, x, weights=area) 1e-4", "hypot(u, v) 0.1"
+    h5z_gpu("verify", file, out, *(f"--quantity={q}" for q in quantities))
+
+    for change, counts in (("", "1 written"), ("# it", "1 there already"), ("1e-4", "1 written")):
+        table.write_text(table.read_text().replace(change, "5e-5") if change == "1e-4" else table.read_text() + change)
+        said, error = h5z_gpu("repack", file, f"{tmp_path}/many/", "--bounds", table)
+        assert counts in said and not error, said
+    assert asked(tmp_path / "many/in.h5")["tas"] != got["tas"]
+    table.write_text("[tas]\nquantity = 'mean(height) 1'")
+    said, error = h5z_gpu("repack", file, f"{tmp_path}/other/", "--bounds", table, status=1)
+    assert "1 failed" in said and "height is neither a variable nor a dimension" in error
+    table.write_text("[tas]\nquantity = 'mean() 1'\n['*']\nabsolute = 1")
+    use("""
+import sys, numpy as np, h5z_gpu
+try:
+    h5z_gpu.save("x.h5", {"tas": np.ones((64, 64))}, h5z_gpu.Bounds(sys.argv[1]))
+    raise SystemExit("a quantity needs a search")
+except ValueError as why:
+    assert "b.toml:1:1: [tas] has quantities" in str(why), why
+""", table)
 
 
 def test_repack_takes_what_advise_writes(tmp_path):

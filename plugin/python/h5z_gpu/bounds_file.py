@@ -6,6 +6,7 @@
     keep = "sign+range"                  what is kept beside it
     codec = "lorenzo"
     units = "K"                          the units of the bound: a variable with others is an error
+    quantity = ["mean(time) 1e-4"]       limits on what is derived from it, for which `repack` searches a bound
 
     ["wind_*"]                           a pattern: * stands for any text, ? for one letter, [xy] for x or y
     like = "tas"                         the bound, keep and codec of another entry, where they are not said here
@@ -37,7 +38,9 @@ from . import modes
 from .filters import How, Lossless, Lossy
 
 _SELECTING = ("standard_name", "units")
-_EXAMPLES = {"like": "tas", "standard_name": "air_temperature", "units": "K"}
+_UNBOUNDED = 1e300
+"""The bound of an entry that has quantities alone."""
+_EXAMPLES = {"quantity": "mean(time) 1e-4", "like": "tas", "standard_name": "air_temperature", "units": "K"}
 _PATTERN = re.compile(r"[*?[]")
 
 
@@ -56,6 +59,8 @@ class Entry(NamedTuple):
     units: tuple[str, ...] = ()
     """Those that a variable may have; none: any."""
     standard_name: Optional[str] = None
+    quantities: tuple[str, ...] = ()
+    """Each with its limit. `how` is the loosest filter then."""
 
     @property
     def is_name(self) -> bool:
@@ -136,11 +141,14 @@ class Bounds:
         Raises
         ------
         ValueError
-            The variable has other units than the entry says.
+            The variable has other units than the entry says, or the entry has quantities, which need a search.
         """
         entry = self.entry(name, None if exact else attributes)
         if entry is None:
             return None
+        if entry.quantities and not exact:
+            raise BoundsError(f"h5z-gpu: {entry.place}: [{entry.header}] has quantities, for which only h5z-gpu repack "
+                              f"searches a bound; give {name} an entry with a bound")  # fmt: skip
         return Lossless() if exact and isinstance(entry.how, Lossy) else entry.how
 
     def entry(self, name: str, attributes: Optional[Mapping[str, Any]] = None) -> Optional[Entry]:
@@ -188,19 +196,22 @@ class Bounds:
     def _check_keys(self, header: str, table: Any) -> None:
         if not isinstance(table, dict):
             self._refuse(f"{header} stands in no entry; an entry begins with a line such as [tas]", header)
-        known = (*modes.bounds(), "lossless", "keep", "codec", "like", *_SELECTING)
+        known = (*modes.bounds(), "lossless", "keep", "codec", "quantity", "like", *_SELECTING)
         for key, value in table.items():
             if key not in known:
                 quote = f'; the variable {header}.{key} is ["{header}.{key}"]' if isinstance(value, dict) else ""
                 self._refuse(f"[{header}] has no key {key}; it has {', '.join(known)}{quote}", header, key)
-            texts = value if key == "units" and isinstance(value, list) else [value]
-            if key in ("like", *_SELECTING) and not all(isinstance(t, str) for t in texts):
+            texts = value if key in ("units", "quantity") and isinstance(value, list) else [value]
+            if key in _EXAMPLES and not all(isinstance(t, str) for t in texts):
                 self._refuse(f'{key} = {value!r} is no text; write one such as "{_EXAMPLES[key]}"', header, key)
         if table.get("lossless", True) is not True:
             self._refuse("lossless is true or left out", header, "lossless")
 
     def _entry(self, header: str) -> Entry:
         table, said = self._tables[header], self._said(header)
+        quantities = _texts(said.pop("quantity", ("", ()))[1])
+        if quantities:
+            said = self._searched(header, said, quantities)
         bounds = [key for key in said if key in _bounds()]
         if len(bounds) != 1:
             what = f"has two bounds, {' and '.join(bounds[:2])}; give one of them" if bounds else (
@@ -213,10 +224,25 @@ class Bounds:
                 how = _filter(**keywords)
             except (TypeError, ValueError, OverflowError) as why:
                 self._refuse(f"[{header}] {str(why).removeprefix('h5z-gpu: ')}", where, key)
-        units = table.get("units", ())
         place = "{}:{}:{}".format(self.path, *self._places[(header,)])
-        return Entry(header.strip("/"), how, place, (units,) if isinstance(units, str) else tuple(units),
-                     table.get("standard_name"))  # fmt: skip
+        return Entry(header.strip("/"), how, place, _texts(table.get("units", ())), table.get("standard_name"),
+                     quantities)  # fmt: skip
+
+    def _searched(self, header: str, said: dict[str, tuple[str, Any]],
+                  quantities: tuple[str, ...]) -> dict[str, tuple[str, Any]]:  # fmt: skip
+        """What an entry with quantities says of its loosest filter."""
+        from .quantity import parse  # with NumPy
+
+        try:
+            for text in quantities:
+                parse(text)
+        except ValueError as why:
+            self._refuse(f"[{header}] {str(why).removeprefix('h5z-gpu: ')}", header, "quantity")
+        others = [key for key in said if key in _bounds() and key != "absolute"]
+        if others:
+            self._refuse(f"[{header}] quantity goes with an absolute bound, which is the largest then, or with none; "
+                         f"leave {others[0]} out", said[others[0]][0], others[0])  # fmt: skip
+        return {"absolute": (header, _UNBOUNDED)} | said
 
     def _said(self, header: str, way: tuple[str, ...] = ()) -> dict[str, tuple[str, Any]]:
         """What an entry says of its filter, by itself and by `like`: by key, the entry that says it and the value."""
@@ -230,6 +256,10 @@ class Bounds:
         if _bounds() & own.keys():
             taken = {key: value for key, value in taken.items() if key not in _bounds()}
         return taken | {key: (header, own[key]) for key in own if key not in ("like", *_SELECTING)}
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _filter(*, lossless: bool = False, keep: Any = None, **more: Any) -> How:

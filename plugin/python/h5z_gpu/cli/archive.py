@@ -37,7 +37,7 @@ from . import common
 from .child import CRASHES, end_with_parent
 from .common import Problem, say
 from .failures import of_hdf5
-from .parts import Part, plan
+from .parts import Part, by_quantities, plan
 from .promise import bound_from
 
 try:
@@ -126,8 +126,9 @@ def _look(args: argparse.Namespace, task: _Task) -> _Look:
     """Looks at a file."""
     with common.open_file(task.input, rdcc_nbytes=0) as source:
         parts = plan(source, None, {}, args).values()
+        quantities = sorted({*args.quantity, *map(str, by_quantities(source, args.table)[0])})
     what = [(p.name, p.how, p.chunk, None if p.fill is None else p.fill.item(), p.again) for p in parts]
-    digest = hashlib.sha256(repr((what, args.verify, args.no_provenance)).encode(errors="surrogateescape"))
+    digest = hashlib.sha256(repr((what, quantities, args.verify, args.no_provenance)).encode(errors="surrogateescape"))
     return _Look([p.name for p in parts], sum(p.raw for p in parts if p.how),
                  (os.path.realpath(task.input), *_stamp(task.input), digest.hexdigest()))  # fmt: skip
 

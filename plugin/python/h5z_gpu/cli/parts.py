@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import math
 import os
 import sys
-from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import h5py
@@ -19,6 +19,7 @@ from ..bounds_file import Bounds
 from ..datasets import read, write
 from ..filters import How, Lossless, Lossy
 from ..provenance import on_dataset, said
+from ..quantity import OPERATIONS, Quantity, parse
 from ..ranges import is_of_numpy
 from ..unpacking import Packing
 from ..whole import closing
@@ -36,7 +37,7 @@ from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
 
 
-@dataclass
+@dataclasses.dataclass
 class Part:
     """What becomes of one dataset."""
 
@@ -91,7 +92,7 @@ def plan(
     for dataset in every:
         name = dataset.name.strip("/")
         own, others = named.get(name), bound
-        if args.table is not None:
+        if args.table is not None and own is None:
             own, others = _by_table(args.table, dataset, name, roles, args.unpack)
         parts[name] = _part(dataset, name, roles, own, others, advice.get(name), args)
         parts[name].address = address(dataset.id)
@@ -100,11 +101,30 @@ def plan(
 
 def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
               unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:  # fmt: skip
-    """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact."""
+    """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact.
+    An entry with quantities asks for nothing before its bound has been searched."""
     exact = roles.why_exact(dataset, unpacked=unpack and packing(dataset) is not None) is not None
     entry = table.entry(name, None if exact else known_attributes(dataset))
-    asked = None if entry is None else as_asked(entry.how)
+    asked = None if entry is None or entry.quantities else as_asked(entry.how)
     return (asked, None) if entry is not None and entry.header == name else (None, asked)
+
+
+def by_quantities(file: h5py.File, table: Bounds) -> tuple[list[Quantity], dict[str, Asked]]:
+    """The quantities of a table's entries, of the variables in a file that these match, and the loosest bounds of all
+    variables, but those that are weights."""
+    weights = {str(parse(text).weights).strip("/") for entry in table.entries for text in entry.quantities}
+    roles, caps, found = Roles(file), dict[str, Asked](), dict[str, Quantity]()
+    for dataset in roles.datasets:
+        name = dataset.name.strip("/")
+        if name in weights or roles.why_exact(dataset) is not None:
+            continue
+        if (entry := table.entry(name, known_attributes(dataset))) is not None:
+            caps[name] = as_asked(entry.how)
+            for of in map(parse, entry.quantities):
+                several = OPERATIONS[str(of.operation)].variables[0] > 1
+                of = of if several or of.names[:1] == (name,) else dataclasses.replace(of, names=(name, *of.names))
+                found[str(of)] = of
+    return list(found.values()), caps
 
 
 def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],

@@ -26,7 +26,7 @@ from ..quantity_judges import Outcome
 from ..search import Found, Variable, connected, search
 from .common import Problem, open_file, say
 from .judge import native
-from .promise import Asked, as_filter
+from .promise import Asked, as_asked, as_filter
 from .sources import Source, of_dataset
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def bounds_for(file: h5py.File, asked: Sequence[Quantity], named: Mapping[str, A
     found = search(variables, every)
     result = {**named, **{name: Asked("lossless") for name in weights if others.get(name) == "keeps every bit"}}
     for name, h in ((name, h) for each in found for name, h in each.hows.items()):
-        result[name] = Asked("absolute", h.bound, h.keep) if isinstance(h, Lossy) else Asked("lossless")
+        result[name] = as_asked(h)
     return result, found
 
 
@@ -147,7 +147,7 @@ def _variable(dataset: h5py.Dataset, most: Asked, codec: str) -> Variable:
     fill, _ = protected(dataset, by_range=False)
     there = Attributes(dataset)
     with _sentences():
-        how = as_filter(most, codec=codec)
+        how = as_filter(most, codec=codec if most.codec == "auto" else most.codec)
     assert isinstance(how, Lossy)
     field = Field(dataset.shape, tuple(of_dataset(dataset).axes()), fill)
     return Variable(field, native(np.zeros(1, dataset.dtype)).dtype, chunk_of(dataset), rows, how,

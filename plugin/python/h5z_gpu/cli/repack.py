@@ -131,15 +131,19 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
     dict
         What has become of each dataset, by name.
     """
-    from .parts import fill_in, plan
+    from .parts import by_quantities, fill_in, plan
 
     with common.writing(args.output):
         judge(args.output, mode)
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
     with common.open_file(args.input, rdcc_nbytes=0) as source:
-        quantities, named, searched = quantities_from(args), named or {}, list[Found]()
+        of_table, caps = ([], named or {}) if args.table is None else by_quantities(source, args.table)
+        quantities, named, searched = quantities_from(args) + of_table, caps, list[Found]()
         if quantities:
-            named, searched = bounds_for(source, quantities, named, bound, keep_from(args), args.codec)
+            named, searched = bounds_for(source, quantities, caps, bound, keep_from(args), args.codec)
+        if args.table is not None:  # which has the bounds of all others
+            found = {name for each in searched for name in each.hows}
+            named = {name: asked for name, asked in named.items() if name in found or name not in caps}
         parts = plan(source, bound, named, args)
         total = sum(p.raw for p in parts.values() if p.how)
         with common.writing(args.output), whole(args.output, mode) as path:
@@ -148,7 +152,8 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
             if args.verify:
                 _judge(args.input, path)
             for outcome in refuse_broken(args.input, path, quantities, searched) if searched else ():
-                say(f"{title(outcome.of)}: {verdict(outcome)}")
+                if done is None:
+                    say(f"{title(outcome.of)}: {verdict(outcome)}")
             ready(path)
     return parts
 
