@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tables of bounds (`bounds.toml`): which entry a variable gets, where a mistake is, and who takes them; `repack` of
-many files by one table, killed at random and run again."""
+"""Tables of bounds (`bounds.toml`): which entry a variable gets, where a mistake is, and who takes them. test_archive.py
+has many files."""
 
-import fcntl
 import json
 import os
 import random
 import re
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import h5py
 import judge
 import numpy as np
-import pytest
-from cli import environment, h5z_gpu, many, refused
-from conftest import LONG, child, sample, use
-from programs import filters
+from cli import h5z_gpu, refused
+from conftest import LONG, sample, use
 from test_cli_hostile import hostile
 
 TABLE = """
@@ -288,6 +279,13 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
         "days": "Lossless()", "model/wind": "Lossy(absolute=0.01, codec='planes', keep='sign')"}  # fmt: skip
     with h5py.File(tmp_path / "out.h5") as f:
         assert 0 < judge.check(variables()["tas"][0], f["tas"][...], "abs", 0.01) <= 1
+    # Entries for several leave alone what stays exact, whatever its units.
+    table.write_text("['d*']\nabsolute = 1\nunits = 'm'\n[tas]\nabsolute = 1\n['m*']\nabsolute = 0.5")
+    with h5py.File(file, "a") as f:
+        f["model/other"].attrs.update({"_FillValue": np.float32(-1), "missing_value": np.float32(-2)})
+    h5z_gpu("repack", file, tmp_path / "again.h5", "--bounds", table)
+    assert asked(tmp_path / "again.h5") == {"tas": "Lossy(absolute=1.0)", "model/wind": "Lossy(absolute=0.5)",
+                                            "model/other": "Lossless()", "days": "Lossless()"}  # fmt: skip
     mistakes = {
         "[taz]\nabsolute = 1": "b0.toml:1:1: no variable taz is in the file; there are days, model/other, model/wind",
         "\n[tas]\nabsolute = 1\nunits = 'degC'": "b1.toml:2:1: tas has units 'K', and [tas] is for 'degC'",
@@ -316,7 +314,7 @@ def test_repack_searches_the_bounds_that_quantities_of_a_table_allow(tmp_path):
     plan."""
     x = sample(shape=(16, 32, 48)) + 270
     found = {"tas": (x, "K", ""), "pr": (x + 1, "K", ""), "u": (x - 280, "m", ""), "v": (x - 270, "m", ""),
-             "area": (np.linspace(1, 2, 1536, dtype="f4").reshape(32, 48), "1", "")}  # fmt: skip
+             "area": (np.linspace(1, 2, 1536, dtype="f4").reshape(32, 48), "1", ""), "w": (x, "m", "")}  # fmt: skip
     file, table, out = made(tmp_path / "in.h5", found), tmp_path / "b.toml", tmp_path / "out.h5"
     with h5py.File(file, "a") as f:
         for d in f.values():
@@ -336,6 +334,8 @@ absolute = 0.001
 quantity = "hypot(u, v) 0.1"
 [v]
 like = "u"
+[w]
+like = "u"
 """)
     said, _ = h5z_gpu("repack", file, out, "--bounds", table)
     assert said.count(": held; ") == 5, said
@@ -344,6 +344,7 @@ like = "u"
     assert 1e-4 < bounds["tas"] < 0.2 and 1e-4 < bounds["pr"] <= 0.001, "looser than theorems say, within the largest"
     assert 0.07 < bounds["u"] == bounds["v"] < 0.25, bounds
     assert "codec='planes', keep='sign'" in got["tas"] and got["area"] == "Lossless()", got
+    assert "w" not in got, "no quantity is of it, and no bound"
     quantities = "mean(tas, t) 1e-3", "mean(pr, y, x, weights=area) 1e-4", "hypot(u, v) 0.1"
     h5z_gpu("verify", file, out, *(f"--quantity={q}" for q in quantities))
 
@@ -385,164 +386,3 @@ def test_repack_takes_what_advise_writes(tmp_path):
         plain = lambda found: {name: re.sub(", fill_value=[^,)]*", "", how) for name, how in found.items()}
         assert plain(asked(tmp_path / "a.h5")) == plain(asked(tmp_path / "b.h5")), text
         (tmp_path / "a.h5").unlink(), (tmp_path / "b.h5").unlink()
-
-
-# --- many files -------------------------------------------------------------------------------------------------------
-
-
-def fields(folder, n, shape=(8, 32, 48)):
-    """Files of one variable each, `tas` or `pr`."""
-    folder.mkdir()
-    return [made(folder / f"f{k:03}.h5", {"pr" if k % 3 else "tas": (sample(shape=shape) + k, "K", "")})
-            for k in range(n)]  # fmt: skip
-
-
-def states(folder):
-    return {p.name: (p.stat().st_ino, p.stat().st_mtime_ns) for p in sorted(folder.glob("*.h5"))}
-
-
-BOTH = "[tas]\nabsolute = 0.01\n[pr]\nabsolute = 0.1\n"
-
-
-def test_many_files_go_into_a_folder_and_what_is_done_stays(tmp_path):
-    files, table, out = fields(tmp_path / "in", 12), tmp_path / "b.toml", tmp_path / "deep/out"
-    table.write_text(BOTH)
-    command = "repack", *files, f"{out}/", "--bounds", table
-    said, _ = h5z_gpu(*command)
-    assert re.search(r"12 files, 12 written: [\d.]+ kB to [\d.]+ kB, ratio [\d.]+\n", said)
-    first = states(out)
-    assert len(first) == 12 and sorted(p.name for p in out.iterdir()) == [".h5z-gpu-repack", *sorted(first)]
-    for path in files:
-        name = "tas" if "tas" in h5py.File(path) else "pr"
-        assert 0 < judge.check(h5py.File(path)[name][...], h5py.File(out / path.name)[name][...], "abs",
-                               0.01 if name == "tas" else 0.1) <= 1  # fmt: skip
-
-    def run_again(*, written, there, failed=0):
-        said, error = h5z_gpu(*command, status=1 if failed else 0)
-        numbers = {word: int(n) for n, word in re.findall(r"(\d+) (written|there|failed)", said)}
-        assert numbers == {k: v for k, v in (("written", written), ("there", there), ("failed", failed)) if v}, said
-        return error
-
-    run_again(written=0, there=12)
-    assert states(out) == first
-    table.write_text("# a remark\n" + BOTH.replace("0.1", "0.2"))  # the entry of eight files
-    run_again(written=8, there=4)
-    assert [name for name, state in states(out).items() if first[name] == state] == [p.name for p in files[::3]]
-    made(files[0], {"tas": (sample(shape=(8, 32, 48)) - 1, "K", "")})  # the original is another one
-    (out / "f001.h5").unlink()
-    with h5py.File(out / "f002.h5", "a") as f:  # the copy is no longer what was written
-        f.attrs["by hand"] = 1
-    (out / ".f004.h5.99999.0123abcd.part").write_text("of a run that was killed")
-    (out / ".other.h5.99999.0123abcd.part").write_text("of another program")
-    with open(out / ".h5z-gpu-repack", "a") as f:
-        f.write('["f005.h5", [1')  # cut short by a power failure
-    error = run_again(written=2, there=9, failed=1)
-    assert "f002.h5 is there already, and not as repack has made it; remove it" in error
-    assert sorted(p.name for p in out.glob(".*.part")) == [".other.h5.99999.0123abcd.part"]
-    (out / "f002.h5").unlink()
-    run_again(written=1, there=11)
-    command += ("--verify",)
-    run_again(written=12, there=0)
-    run_again(written=0, there=12)
-
-
-def test_a_file_that_fails_is_named_and_the_others_are_written(tmp_path):
-    files, table, out = fields(tmp_path / "in", 6), tmp_path / "b.toml", tmp_path / "out"
-    table.write_text(BOTH)
-    files[1].write_bytes(files[1].read_bytes()[:-900])
-    files[2].write_text("nothing")
-    files[3].unlink()
-    out.mkdir()
-    (out / files[4].name).write_text("mine")
-    said, error = h5z_gpu("repack", *files, out, "--bounds", table, status=1)
-    assert "6 files, 2 written, 4 failed" in said and error.count("\n") == 4 and not error.count("h5z-gpu repack:")
-    for path, why in zip(files[1:5], ("is cut short", "is no HDF5", "No such file", "remove it")):
-        assert re.search(f"^{path}.*{why}", error, re.M), (why, error)
-    assert sorted(states(out)) == ["f000.h5", "f004.h5", "f005.h5"] and (out / "f004.h5").read_text() == "mine"
-    for words, call in {
-        "have one name": [files[0], files[0], out], "lies in": [out / "f000.h5", out],
-        "is a file; behind several files": [files[0], files[5], out / "f000.h5"],
-    }.items():  # fmt: skip
-        (error,) = refused(("repack", *call, "--bounds", table))
-        assert words in error, error
-
-
-def test_a_process_that_crashes_is_replaced():
-    """HDF5's crash at one file, and a process that is killed, are sentences; the others are done."""
-    use("""
-import os, signal
-from h5z_gpu.cli import archive
-
-def work(task):
-    if task == "crash":
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if task == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return task * 2
-
-tasks = [f"t{k}" for k in range(20)]
-for jobs in 1, 2, 5, None:
-    found = dict(archive._answers(work, [*tasks[:7], "crash", *tasks[7:], "kill"], jobs))
-    assert "crashed (SIGSEGV)" in found.pop("crash") and "ended by SIGKILL" in found.pop("kill")
-    assert found == {t: 2 * t for t in tasks}
-""")
-
-
-def test_two_runs_into_one_folder_do_not_meet(tmp_path):
-    files, table, out = fields(tmp_path / "in", 2), tmp_path / "b.toml", tmp_path / "out"
-    table.write_text(BOTH)
-    out.mkdir()
-    with open(out / ".h5z-gpu-repack", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        (error,) = refused(("repack", *files, out, "--bounds", table))
-        assert "another repack writes into" in error and not states(out)
-    h5z_gpu("repack", *files, out, "--bounds", table)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_run_that_is_stopped_leaves_nothing_unfinished(tmp_path, number):
-    files, table, out = fields(tmp_path / "in", 24, (64, 64, 96)), tmp_path / "b.toml", tmp_path / "out"
-    table.write_text(BOTH)
-    command = sys.executable, "-m", "h5z_gpu", "repack", *files, out, "--bounds", table
-    with child(*command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
-        while not list(out.glob("*.h5")):
-            assert p.poll() is None, p.stderr.read()
-            time.sleep(0.005)
-        p.send_signal(number)
-        error = p.communicate(timeout=60)[1]
-    assert "Traceback" not in error and not list(out.glob(".*.part")), error
-    assert p.returncode == (130 if number == signal.SIGINT else -number) and len(states(out)) < 24, error
-    before = states(out)
-    h5z_gpu(*command[3:])
-    assert len(states(out)) == 24 and before.items() <= states(out).items()
-
-
-def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path):
-    """SIGKILL to the whole program, to its first process or to a random one, at random times: in the end each copy is
-    whole, none was made twice, and nothing is left beside them."""
-    rng = random.Random(int(os.environ.get("SEED", 1)))
-    files, table, out = fields(tmp_path / "in", 60, (16, 64, 96)), tmp_path / "b.toml", tmp_path / "out"
-    table.write_text(BOTH)
-    command = sys.executable, "-m", "h5z_gpu", "repack", *files, out, "--bounds", table
-    seen, began = {}, time.monotonic()
-    h5z_gpu(*command[3:-3], tmp_path / "all", *command[-2:])
-    whole = time.monotonic() - began
-    shutil.rmtree(tmp_path / "all")
-    for turn in range(50 if LONG else 12):
-        with child(*command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
-            time.sleep(rng.uniform(0.2, 1) * whole)
-            family = [int(c) for t in Path(f"/proc/{p.pid}/task").glob("*/children") for c in t.read_text().split()]
-            family += [int(c) for pid in family for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-            if turn % 3 == 0 and family:
-                os.kill(rng.choice(family), signal.SIGKILL)
-                time.sleep(0.05)
-            os.killpg(p.pid, signal.SIGKILL) if turn % 3 == 1 else p.kill()
-        now = states(out) if out.exists() else {}
-        assert seen.items() <= now.items(), "a copy that was there was made again"
-        seen = now
-    h5z_gpu(*command[3:])
-    assert seen.items() <= states(out).items() and len(states(out)) == 60
-    assert sorted(p.name for p in out.iterdir() if p.suffix != ".h5") == [".h5z-gpu-repack"]
-    said = many(*(("verify", path, out / path.name) for path in files))
-    assert all(status == 0 for status, _, _ in said), said
-    assert all(filters(out / path.name, "pr" if k % 3 else "tas") for k, path in enumerate(files))

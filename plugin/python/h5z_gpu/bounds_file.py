@@ -313,6 +313,6 @@ def _places(text: str, loads: Callable[[str], dict[str, Any]]) -> dict[tuple[str
             for key, value in table.items():
                 found.setdefault((*way, key), place)
                 inside += [((*way, key), value)] if isinstance(value, dict) else []
-        above = inside[-1][0] if is_header else above
+        above = tuple(said)[:1] if is_header else above
         statement, begin = "", number + 1
     return found
