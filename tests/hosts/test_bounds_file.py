@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tables of bounds (`bounds.toml`): which entry a variable gets, where a mistake is, and who takes them. test_archive.py
-has many files."""
+"""Tables of bounds (`bounds.toml`): which entry a variable gets, where a mistake is, and who takes them.
+
+test_archive.py has many files."""
 
 import json
 import os

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`repack --bounds`: files by a table of bounds, one file, or many into a folder by several processes.
+"""`repack --bounds`: one file by a table of bounds, or many files into a folder, by several processes.
 
-1. Each file is looked at: what becomes of each of its datasets (`plan`). A name of the table that no file has, and
+1. Each file is looked at: what will become of each of its datasets (`plan`). A name of the table that no file has, and
    units that differ, end the command here, before anything is written.
-2. What an earlier run has done is left as it is. All else is written, the largest files first, by a process for each
-   core. A file that fails, or at which HDF5 crashes, is named at the end, and the others are written all the same.
+2. Copies that an earlier run has made stay. All others are written, the largest files first. A file that fails, or at
+   which HDF5 crashes, is named at the end, and the others are written all the same.
 
-`.h5z-gpu-repack` in the folder has a line of JSON for each copy: its size and time, those of its original, and a digest
-of the plan. The line is written when the copy is complete, before the copy takes its name. So a copy with such a line
-is whole, and of that original and plan, whenever a run was killed. If the original or the plan has changed since, the
-copy is replaced; a copy without a line is not this command's, and is left alone.
+`.h5z-gpu-repack` in the folder has a line of JSON for each copy: name, size and time; and of its original the path,
+size and time, and a digest of the plan. The line is written when the copy is complete, before the copy takes its name.
+So a copy with such a line is whole, and of that original and plan, whenever a run was killed. If the original or the
+plan has changed since, the copy is replaced. A copy without a line was not made by this command, and is left alone.
 
 All processes of a run hold a lock on that file. Unfinished copies that a run finds are of runs that were killed: it
 removes them.
@@ -163,8 +163,11 @@ def _repack_all(args: argparse.Namespace, tasks: list[_Task], out: str, repack: 
             (failed if isinstance(answer, str) else looks)[task.input] = answer
         if not failed:  # else they may have the names that no other file has
             _check_names(args.table, list(looks.values()))
-        with common.writing(out):
+        try:
             os.makedirs(out, exist_ok=True)
+            open(os.path.join(out, _DONE), "ab").close()
+        except OSError as why:
+            raise Problem(f"{out}: {why.strerror or why}; name a folder that may be written to") from None
         with _locked(out, tasks) as known:
             left = []
             for task in (t._replace(state=looks[t.input].state) for t in tasks if t.input in looks):
@@ -179,16 +182,16 @@ def _repack_all(args: argparse.Namespace, tasks: list[_Task], out: str, repack: 
                 for task, answer in answers:
                     if answer is None:
                         written += 1
-                    else:
-                        failed[task.input] = answer
+                    else:  # a BoundsError, too, where the original has changed since
+                        failed[task.input] = str(answer)
                     done(looks[task.input].raw)
-    _report(tasks, out, written, failed)
+    _report(tasks, looks, out, written, failed)
     return 1 if failed else 0
 
 
 def _mode(task: _Task, known: dict[str, list[Any]]) -> Optional[str]:
     """How a file is to be written; "": it is done; None: what is there is not of this command."""
-    if not os.path.lexists(task.output):
+    if not os.path.exists(task.output):
         return "x"
     copy = [*_stamp(task.output)]
     states = [state for stamp, state in known.get(os.path.basename(task.output), []) if stamp == copy]
@@ -250,10 +253,11 @@ def _write(args: argparse.Namespace, repack: Repack, task: _Task) -> None:
     repack(one, mode=task.mode, done=lambda n: None, ready=ready)
 
 
-def _report(tasks: list[_Task], out: str, written: int, failed: dict[str, str]) -> None:
+def _report(tasks: list[_Task], looks: dict[str, _Look], out: str, written: int, failed: dict[str, str]) -> None:
     """Says what has been done. Sizes are of files that did not fail."""
     there = [task for task in tasks if task.input not in failed]
-    old, new = (sum(map(os.path.getsize, paths)) for paths in ([t.input for t in there], [t.output for t in there]))
+    old = sum(looks[task.input].state[1] for task in there)
+    new = sum(os.path.getsize(task.output) for task in there)
     for path, why in list(failed.items())[:_SHOWN]:
         say(why if why.startswith(path) else f"{path}: {why}", file=sys.stderr)
     more = len(failed) - _SHOWN
@@ -261,8 +265,8 @@ def _report(tasks: list[_Task], out: str, written: int, failed: dict[str, str]) 
         say(f"{more} more", file=sys.stderr)
     counts = [f"{n} {what}" for n, what in ((written, "written"), (len(there) - written, "there already"),
                                             (len(failed), "failed")) if n]  # fmt: skip
-    say(f"{out}: {len(tasks)} file{'s' if len(tasks) > 1 else ''}, {', '.join(counts)}: {common.size(old)} to "
-        f"{common.size(new)}, ratio {common.ratio(old, new)}")  # fmt: skip
+    sizes = f": {common.size(old)} to {common.size(new)}, ratio {common.ratio(old, new)}" if there else ""
+    say(f"{out}: {len(tasks)} file{'s' if len(tasks) > 1 else ''}, {', '.join(counts)}{sizes}")
 
 
 # --- processes --------------------------------------------------------------------------------------------------------
