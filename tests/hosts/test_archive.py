@@ -196,7 +196,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path):
             os.killpg(p.pid, signal.SIGKILL) if turn % 3 == 1 else p.kill()
         now = states(out) if out.exists() else {}
         assert seen.items() <= now.items(), "a copy that was there was made again"
-        assert len(list(out.glob(".*.part"))) <= 3, "of one run"
+        assert len(list(out.glob(".*.part"))) <= 4, "of one run, and of its process that was killed first"
         seen = now
     h5z_gpu(*command[3:])
     assert seen.items() <= states(out).items() and len(states(out)) == 60
