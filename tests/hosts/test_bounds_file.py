@@ -291,13 +291,14 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
         "[taz]\nabsolute = 1": "b0.toml:1:1: no variable taz is in the file; there are days, model/other, model/wind",
         "\n[tas]\nabsolute = 1\nunits = 'degC'": "b1.toml:2:1: tas has units 'K', and [tas] is for 'degC'",
         "['t*']\nabsolute = 1\nunits = 'm'": "b2.toml:1:1: ta has units 'K', and [t*] is for 'm'",
+        "[days]\nlossless = true\nunits = 'd'": "b3.toml:1:1: days has units 'K', and [days] is for 'd'",
         "[days]\nabsolute = 1": "days holds integers: it must not lose a bit",
     }
     for n, text in enumerate(mistakes):
         (tmp_path / f"b{n}.toml").write_text(text)
     for to in ("new.h5", "new/"):
-        commands = [("repack", file, f"{tmp_path}/{to}", "--bounds", tmp_path / f"b{n}.toml") for n in range(4)]
-        for words, error in zip(mistakes.values(), refused(*commands[: 3 if to == "new/" else 4])):
+        commands = [("repack", file, f"{tmp_path}/{to}", "--bounds", tmp_path / f"b{n}.toml") for n in range(5)]
+        for words, error in zip(mistakes.values(), refused(*commands[: 4 if to == "new/" else 5])):
             assert words in error, (words, error)
         assert not (tmp_path / to).exists()
     beside = [("--absolute", "1"), ("--lossless",), ("--advise",), ("--codec", "szx"), ("--keep", "sign"),

@@ -131,7 +131,8 @@ class Bounds:
             Its attributes, of which `standard_name` and `units` are looked at. Without them no entry matches by
             standard_name, and units are not compared.
         exact : bool
-            It keeps every bit, as coordinates and flags do: its entry says at most how, and has no units.
+            It keeps every bit, as coordinates and flags do. Only an entry that has its name compares units then, and
+            none matches by standard_name.
 
         Returns
         -------
@@ -143,7 +144,7 @@ class Bounds:
         ValueError
             The variable has other units than the entry says, or the entry has quantities, which need a search.
         """
-        entry = self.entry(name, None if exact else attributes)
+        entry = self.entry(name, attributes, exact=exact)
         if entry is None:
             return None
         if entry.quantities and not exact:
@@ -151,15 +152,17 @@ class Bounds:
                               f"searches a bound; give {name} an entry with a bound")  # fmt: skip
         return Lossless() if exact and isinstance(entry.how, Lossy) else entry.how
 
-    def entry(self, name: str, attributes: Optional[Mapping[str, Any]] = None) -> Optional[Entry]:
+    def entry(self, name: str, attributes: Optional[Mapping[str, Any]] = None, *,
+              exact: bool = False) -> Optional[Entry]:  # fmt: skip
         """As `how`: the entry."""
         name, standard_name, units = name.strip("/"), None, None
         if attributes is not None:
             from .conventions import text_in, value_in  # which need NumPy
 
             standard_name, units = (text_in(value_in(attributes, key)) for key in _SELECTING)
-        found = [(rank, attributes is not None and bool(e.units) and units not in e.units, e) for e in self.entries
-                 if (rank := e._rank(name, standard_name)) is not None]  # fmt: skip
+        found = [(rank, attributes is not None and bool(e.units) and units not in e.units and not (exact and rank), e)
+                 for e in self.entries
+                 if (rank := e._rank(name, None if exact else standard_name)) is not None]  # fmt: skip
         _, wrong, best = min(found, key=lambda f: f[:2], default=(0, False, None))
         if best is not None and wrong:
             had, said = "no units" if units is None else f"units {units!r}", " or ".join(map(repr, best.units))

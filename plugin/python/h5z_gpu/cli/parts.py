@@ -32,7 +32,7 @@ from .integers import compresses, why_left
 from .packed import packing, unpack_attributes
 from .objects import known_attributes
 from .promise import Asked, as_asked, as_filter, keep_from
-from .roles import Roles, chunk_of, lossy_already, protected, why_unread
+from .roles import Roles, chunk_of, forbids_loss, lossy_already, protected, why_unread
 from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
 
@@ -104,7 +104,7 @@ def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
     """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact.
     An entry with quantities asks for nothing before its bound has been searched."""
     exact = roles.why_exact(dataset, unpacked=unpack and packing(dataset) is not None) is not None
-    entry = table.entry(name, None if exact else known_attributes(dataset))
+    entry = table.entry(name, known_attributes(dataset), exact=exact)
     asked = None if entry is None or entry.quantities else as_asked(entry.how)
     return (asked, None) if entry is not None and entry.header == name else (None, asked)
 
@@ -115,10 +115,11 @@ def by_quantities(file: h5py.File, table: Bounds) -> tuple[list[Quantity], dict[
     weights = {str(parse(text).weights).strip("/") for entry in table.entries for text in entry.quantities}
     roles, caps, found = Roles(file), dict[str, Asked](), dict[str, Quantity]()
     for dataset in roles.datasets:
-        name = dataset.name.strip("/")
-        if name in weights or roles.why_exact(dataset) is not None:
+        name, why = dataset.name.strip("/"), roles.why_exact(dataset)
+        if name in weights or (why is not None and forbids_loss(why)):
             continue
-        if (entry := table.entry(name, known_attributes(dataset))) is not None:
+        entry = table.entry(name, known_attributes(dataset), exact=why is not None)
+        if entry is not None and (why is None or entry.header == name):
             caps[name] = as_asked(entry.how)
             for of in map(parse, entry.quantities):
                 several = OPERATIONS[str(of.operation)].variables[0] > 1
@@ -140,7 +141,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
     if own is not None and own.mode != "lossless" and why is not None:
-        if why.startswith(("holds", "is ")) and "flag" not in why:
+        if forbids_loss(why):
             also = f", or add --unpack: they are packed in steps of {packed.step:g}" if packed else ""
             raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out{also}")
     if own is not None and own.mode == "lossless" and not numbers:

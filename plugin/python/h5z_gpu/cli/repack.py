@@ -141,6 +141,7 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
         quantities, named, searched = quantities_from(args) + of_table, caps, list[Found]()
         if quantities:
             named, searched = bounds_for(source, quantities, caps, bound, keep_from(args), args.codec)
+            say(*(f"{', '.join(each.hows)}: every bit, as {each.why}" for each in searched if each.why))
         if args.table is not None:  # which has the bounds of all others
             found = {name for each in searched for name in each.hows}
             named = {name: asked for name, asked in named.items() if name in found or name not in caps}
