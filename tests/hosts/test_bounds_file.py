@@ -311,6 +311,21 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
     assert not (tmp_path / "new.h5").exists()
 
 
+def test_packed_integers_are_unpacked_within_what_the_table_says(tmp_path):
+    """Without an entry within half a step; where it says lossless they stay integers."""
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        for name in ("a", "b", "c", "d"):
+            f[name] = (sample(shape=(16, 32, 48)) * 100).astype("i2")
+            f[name].attrs.update({"scale_factor": 0.01, "add_offset": 270.0, "units": "K"})
+    table = "[a]\nabsolute = 0.1\n['b*']\nabsolute = 0.2\nunits = 'K'\n['c*']\nlossless = true"
+    (tmp_path / "b.toml").write_text(table)
+    h5z_gpu("repack", tmp_path / "in.h5", tmp_path / "out.h5", "--bounds", tmp_path / "b.toml", "--unpack")
+    assert asked(tmp_path / "out.h5") == {"a": "Lossy(absolute=0.1)", "b": "Lossy(absolute=0.2)", "c": "Lossless()",
+                                          "d": "Lossy(absolute=0.005)"}  # fmt: skip
+    with h5py.File(tmp_path / "out.h5") as f:
+        assert [f[name].dtype.kind for name in "abcd"] == list("ffif")
+
+
 def test_repack_searches_the_bounds_that_quantities_of_a_table_allow(tmp_path):
     """With and without a largest bound; weights stay exact. In many files, too, where a changed limit is a changed
     plan."""

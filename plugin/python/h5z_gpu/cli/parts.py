@@ -103,10 +103,12 @@ def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
               unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:  # fmt: skip
     """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact.
     An entry with quantities asks for nothing before its bound has been searched."""
-    exact = roles.why_exact(dataset, unpacked=unpack and packing(dataset) is not None) is not None
+    unpacks = unpack and packing(dataset) is not None and not dataset.is_virtual
+    exact = roles.why_exact(dataset, unpacked=unpacks) is not None
     entry = table.entry(name, known_attributes(dataset), exact=exact)
     asked = None if entry is None or entry.quantities else as_asked(entry.how)
-    return (asked, None) if entry is not None and entry.header == name else (None, asked)
+    own = entry is not None and (entry.header == name or (unpacks and not exact))
+    return (asked, None) if own else (None, asked)
 
 
 def by_quantities(file: h5py.File, table: Bounds) -> tuple[list[Quantity], dict[str, Asked]]:
@@ -136,7 +138,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     packed = packing(dataset)
     if packed and args.unpack and not (own and own.mode == "lossless"):
         if (why := roles.why_exact(dataset, unpacked=True)) is None and not dataset.is_virtual:
-            return _unpacked(part, dataset, packed, own or (bound if args.table else None), advice, args)
+            return _unpacked(part, dataset, packed, own, advice, args)
     why = roles.why_exact(dataset)
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))

@@ -122,7 +122,7 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
     mode : {"x", "w"}
         As of `whole`.
     done : callable, optional
-        Is told of bytes that are done, in place of a progress bar.
+        Is told of bytes that are done, in place of a progress bar; nothing is printed then.
     ready : callable
         Is told the name of the file that is complete, before it takes the name OUT.
 
@@ -141,7 +141,8 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
         quantities, named, searched = quantities_from(args) + of_table, caps, list[Found]()
         if quantities:
             named, searched = bounds_for(source, quantities, caps, bound, keep_from(args), args.codec)
-            say(*(f"{', '.join(each.hows)}: every bit, as {each.why}" for each in searched if each.why))
+            if done is None:
+                say(*(f"{', '.join(each.hows)}: every bit, as {each.why}" for each in searched if each.why))
         if args.table is not None:  # which has the bounds of all others
             found = {name for each in searched for name in each.hows}
             named = {name: asked for name, asked in named.items() if name in found or name not in caps}
