@@ -216,8 +216,7 @@ def test_the_verdict_agrees_with_the_judge_on_hostile_values(tmp_path):
     """Errors on the limit, a step below and above it, subnormal, overflowing, infinite."""
     use(r"""
 import numpy as np, judge as by_hand
-from h5z_gpu.cli.judge import judge
-from h5z_gpu.cli.promise import Promise
+from h5z_gpu.judge import Promise, judge
 rng, n = np.random.default_rng(3), 0
 for dtype in ("f4", "f8"):
     for scale in (1e-320 if dtype == "f8" else 1e-44, 1e-30, 1.0, 1e30, 1e300 if dtype == "f8" else 1e38):
@@ -247,8 +246,7 @@ def test_relative_and_psnr_are_exact_at_the_limit():
     use(r"""
 import numpy as np
 from math import nextafter, inf
-from h5z_gpu.cli.judge import judge
-from h5z_gpu.cli.promise import Promise
+from h5z_gpu.judge import Promise, judge
 def held(pairs, mode, bound, fill=None):
     x, y = (np.array(v, "f8") for v in zip(*pairs))
     j = judge(x, y, Promise(mode, bound, None if fill is None else int(np.array(fill, "f8").view("u8"))))

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from . import batches, keep, modes
+from . import batches, modes
 from .conventions import limits_in
 from .filters import Lossless, Lossy
+from .judge import Promise, bits_of, judge, native
 
 if TYPE_CHECKING:
     import h5py
@@ -134,9 +135,12 @@ class Ranges:
         (frame,) = batches.encode([given], how.words, fill)
         out = np.empty_like(x)
         batches.decode([np.frombuffer(frame, np.uint8)], [out])
-        good = not self.differ(x, out).any() and _within(x, out, allowed)
-        # The filter has kept signs, zeros and the range of what it was given.
-        return frame if good and not keep.broken(x, out, self.how.keep, self.fill).any() else None
+        # The filter has kept its promise about what it was given.
+        mode, bound = (self.how.mode.keyword, self.how.bound) if np.ndim(allowed) else ("absolute", float(allowed))
+        own = None if self.fill is None else bits_of(np.asarray(self.fill, x.dtype))
+        promise = Promise(mode, bound, own, keep=self.how.keep)
+        good = not self.differ(x, out).any() and not judge(native(x), native(out), promise).found.broken
+        return frame if good else None
 
     def _pulled(self, x: np.ndarray, back: np.ndarray, allowed: Any) -> Optional[np.ndarray]:
         crossed = self.differ(x, back)
@@ -194,14 +198,6 @@ class Ranges:
             return 2 * allowed
         step = whole / math.ceil(whole / Fraction(2 * allowed))
         return float(step) if step * _FINEST > allowed else None
-
-
-def _within(x: np.ndarray, y: np.ndarray, allowed: Any) -> bool:
-    """Whether values are within what is allowed, or unchanged. A difference that was rounded counts as too large."""
-    with np.errstate(all="ignore"):
-        error = np.abs(x.astype(np.float64) - y)
-        good = (error <= np.asarray(allowed) * (1 - 2.0**-51)) | (x == y) | (np.isnan(x) & np.isnan(y))
-    return bool(good.all())
 
 
 def _cast(value: float, dtype: np.dtype, toward: Optional[float] = None) -> Any:

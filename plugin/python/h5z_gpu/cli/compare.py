@@ -11,14 +11,14 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..chunks import chunk_shape
+from ..judge import Judged, Promise, judge, native, words_of
 from . import quality
 from .boxes import Box, boxes, cut, grown
 from .common import refuse_absurd
 from .elements import differing, layout_of, types_equal
-from .judge import Judged, judge, native, words_of
 from .leads import Filled
 from .matching import common_part, matched, promise_as_read
-from .promise import Asked, Promise, of_user, promise_of
+from .promise import Asked, of_user, promise_of
 from .properties import DECLARED, fill_state, same_fill
 from .sources import Source
 from .stored import Pair

@@ -18,10 +18,9 @@ import numpy as np
 
 from .. import batches, modes
 from ..filters import How
+from ..judge import bits_of, native, words_of
 from .boxes import Box, boxes, count
-from .judge import native, words_of
 from .names import as_bytes
-from .promise import bits_of
 from .quality import dot
 
 _AT_ONCE = 1 << 17  # values whose errors stay in a cache
