@@ -103,7 +103,7 @@ class Ranges:
         for origin in itertools.product(*starts):
             part = tuple(slice(o, o + c) for o, c in zip(origin, chunk))
             if wrong[part].any():
-                frame = self._frame(_whole(values[part], chunk, self.fill), _whole(back[part], chunk, self.fill))
+                frame = self._frame(*(whole_chunk(v[part], chunk, self.fill) for v in (values, back)))
                 place = tuple(o + b.start for o, b in zip(origin, box))
                 dataset.id.write_direct_chunk(place, frame)
 
@@ -219,8 +219,8 @@ def is_of_numpy(dataset: h5py.Dataset) -> bool:
         return False
 
 
-def _whole(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
-    """A whole chunk, filled up where the dataset ends."""
+def whole_chunk(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
+    """A chunk as HDF5 hands it to the filter: filled up where the dataset ends."""
     if part.shape == chunk:
         return np.ascontiguousarray(part)
     whole = np.full(chunk, 0 if fill is None else fill, part.dtype)

@@ -27,6 +27,7 @@ from ..chunks import chunk_shape
 from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
+from ..ranges import whole_chunk
 from . import advise_text, common, quality
 from .advice import Advice, Kept
 from .common import Problem, say
@@ -176,7 +177,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     from .packed import Unpacked
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected
-    from .trials import Sampler, attempt, padded, usable
+    from .trials import Sampler, attempt, usable
 
     units = text_of(dataset, "units") or ""
     packed = dataset.packing if isinstance(dataset, Unpacked) else None
@@ -208,7 +209,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal,
                     fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None,
                     packed is not None)  # fmt: skip
-    whole = [padded(b, chunk, fill) for b in first]
+    whole = [whole_chunk(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
     if quick:
         return advice
@@ -217,7 +218,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
         bytes_each = math.prod(advice.chunk) * dataset.dtype.itemsize
     advice.chunks = sampler.total
     _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)
-    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt, padded)
+    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt)
     return advice
 
 
@@ -292,7 +293,7 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
         advice.curves[codec] = points
 
 
-def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any, padded: Any) -> None:
+def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any) -> None:
     """Encodes more and more chunks, until their mean size is known well enough or there are no more."""
     wanted, seen = 4, set[str]()
     trial: Any = None
@@ -300,7 +301,7 @@ def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: 
         boxes = [b for b in sampler.draw(wanted) if repr(b) not in seen]
         seen.update(map(repr, boxes))
         for first in range(0, len(boxes), 8):
-            blocks = [padded(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
+            blocks = [whole_chunk(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
             more = attempt(blocks, advice.how, advice.fill)
             trial = more if trial is None else _joined(trial, more)
         advice.trial = trial

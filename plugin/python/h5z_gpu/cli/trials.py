@@ -127,15 +127,6 @@ def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
     return use
 
 
-def padded(block: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
-    """A block at the dataset's edge as HDF5 hands it to the filter: a whole chunk, filled up."""
-    if block.shape == chunk:
-        return block
-    whole = np.full(chunk, 0 if fill is None else fill, block.dtype)
-    whole[tuple(slice(0, n) for n in block.shape)] = block
-    return whole
-
-
 def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
     """Whole boxes of a shape within a block, side by side."""
     if any(s > n for s, n in zip(shape, block.shape)):
