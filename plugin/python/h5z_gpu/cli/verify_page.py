@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The page of `verify`: slices, the map of the error, its histogram against the bound, and power spectra."""
+"""The page of `verify`: slices, the map of the error, where a kept sign, zero or range is broken, the histogram of the
+error against the bound, and power spectra."""
 
 from __future__ import annotations
 
@@ -8,14 +9,18 @@ from typing import Any, Optional
 
 import numpy as np
 
+from .. import modes
 from . import page, quality
 from .boxes import Box
 from .common import Problem
-from .compare import Result, slice_boxes, slice_pair
+from .compare import Result, kept_places, slice_boxes, slice_pair
 from .sources import Source
 from .verify_text import lines, promise_text, verdict
 
 _SIDE = 480  # longest side of a picture, in cells
+_WINDOW, _LINE = 24, 200  # sides of the part that shows broken values one by one, in cells: of a map, of a row
+_MARKS = "xo^"  # of modes.keeps(): legible without colours, and one above another
+_DARK, _LIGHT, _RED = "#1c2430", "#d97706", "#9a1c12"
 
 
 def write(path: str, original: str, compressed: str, found: list[tuple[Source, Source, Result]], problems: list[str],
@@ -67,9 +72,12 @@ def _section(a: Source, b: Source, r: Result) -> list[str]:
     try:
         box, where = _shown_slice(r)
         x, y, use = slice_pair(a, b, box, r.promise.fill)
-        pictures += (
-            _line_pictures(x, y, use, r, box) if x.ndim == 1 or min(x.shape) == 1 else _maps(x, y, use, r, box, where)
-        )
+        line = x.ndim == 1 or min(x.shape) == 1
+        pictures += _line_pictures(x, y, use, r, box) if line else _maps(x, y, use, r, box, where)
+        places = kept_places(a, b, r, box) if any(r.kept_broken) else {}
+        places = {name: broken for name, broken in places.items() if broken.any()}
+        if places:
+            pictures += (_kept_line if line else _kept_maps)(x, y, use, places, r, box, where)
     except Problem as problem:
         body.append(f'<p><span class="broken">no picture</span> {page.text(problem)}</p>')
     q = r.figures
@@ -81,21 +89,26 @@ def _section(a: Source, b: Source, r: Result) -> list[str]:
 
 
 def _shown_slice(r: Result) -> tuple[Box, str]:
-    """The slice that is shown: with the first broken value, or else from the middle."""
-    every = slice_boxes(r.shape or (), 1)
-    (box,) = every
-    if r.first is None:
-        lead = [f"{name} {s.start}" for name, s in zip(r.axes, box[:-2])]
-        return box, f"slice at {', '.join(lead)}" if lead else "the whole"
-    index = r.first.index
+    """The slice that is shown: the one with the most broken values, or else from the middle."""
+    shape = r.shape or ()
+    (box,) = slice_boxes(shape, 1)
+    whole = shape[-2:] == tuple(s.stop for s in box[-2:])
+    index, why = tuple((s.start + s.stop) // 2 for s in box), ""
+    if r.broken_in is not None and r.broken_in.ndim and whole:
+        worst = np.unravel_index(int(np.argmax(r.broken_in)), r.broken_in.shape)
+        index, why = (*map(int, worst), *index[-2:]), ", with the most broken values"
+    elif r.first is not None:
+        index, why = r.first.index, ", with the first broken value"
+    elif r.noisy:
+        index, why = min(r.noisy, key=lambda each: each[1])[0], ", with the chunk of the lowest PSNR"
     ends = []
-    for i, s, n in zip(index[-2:], box[-2:], (r.shape or ())[-2:]):
+    for i, s, n in zip(index[-2:], box[-2:], shape[-2:]):
         length = s.stop - s.start
         start = min(max(0, i - length // 2), n - length)
         ends.append(slice(start, start + length))
-    lead = [f"{name} {i}" for name, i in zip(r.axes, index[:-2])]
-    return tuple(slice(i, i + 1) for i in index[:-2]) + tuple(ends), (
-        f"slice at {', '.join(lead)}, with the first broken value" if lead else "with the first broken value")
+    lead = ", ".join(f"{name} {i}" for name, i in zip(r.axes, index[:-2]))
+    what = "the whole" if whole and not lead else f"{f'slice at {lead}' if lead else 'a part'}{why}"
+    return (*(slice(i, i + 1) for i in index[:-2]), *ends), what
 
 
 def _unit(r: Result) -> str:
@@ -132,16 +145,16 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     low, high = (float(v) for v in np.percentile(seen, [0.5, 99.5]))
     if not high > low:
         low, high = float(seen.min()), float(seen.max())
-    extent = (box[-1].start - 0.5, box[-1].stop - 0.5, box[-2].stop - 0.5, box[-2].start - 0.5)
+    extent = _extent(box)
     found = []
     for values, what in ((x, "original"), (y, "reconstruction")):
         drawn = _map(
             _thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high), "both"
         )
         found.append(page.figure(drawn, f"Map of {r.name}, {what}, {where}; colours from {low:.4g} to {high:.4g} "
-                                 f"{r.units or ''}",
+                                 f"{r.units or ''}".rstrip(),
                                  f"{what.capitalize()}, {where}. Missing values are grey."))
-    limit = r.limits[1]
+    limit, seen = r.limits[1], r.first is not None and all(s.start <= i < s.stop for i, s in zip(r.first.index, box))
     if r.promise.mode == "pointwise_relative":
         error = np.where(error == 0, 0, error / np.abs(x))
         label, unit = "error / value", "of the value"
@@ -151,16 +164,12 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     most = float(finite.max()) if finite.size else 0.0
     reach = (limit if 0 < limit < math.inf else most) or 1.0
     drawn = _map(_thinned(error, use, True), extent, r, f"{r.name}: error", label, "RdBu_r", (-reach, reach),
-                 "both" if most > reach else "neither", r.first.index[-2:] if r.first else None)
-    bound = (
-        f"colours end at the bound, {reach:.4g} {unit}"
-        if 0 < limit < math.inf
-        else f"colours end at {reach:.4g} {unit}"
-    )
+                 "both" if most > reach else "neither", r.first.index[-2:] if r.first and seen else None)
+    bound = f"colours end at {'the bound, ' * (0 < limit < math.inf)}{reach:.4g} {unit}".rstrip()
     found.append(page.figure(drawn, f"Map of the error of {r.name}, {where}; {bound}; the largest in this slice is "
                              f"{most:.4g}",
                              f"Error (reconstruction less original), {where}; {bound}."
-                             + (" The circle marks the first broken value." if r.first else "")))
+                             + " The circle marks the first broken value." * seen))
     return found
 
 
@@ -177,12 +186,75 @@ def _map(values: np.ndarray, extent: tuple[float, ...], r: Result, title: str, l
         axes.invert_yaxis()  # rows are drawn from above, and these begin in the south
     down, across = _axes_of(r)
     page.name_axes(axes, title, across, down)
-    bar = drawn.colorbar(shown, ax=axes, extend=extend, shrink=0.9)
-    bar.set_label(label, fontsize=10)
-    bar.ax.tick_params(labelsize=9)
+    if label:
+        bar = drawn.colorbar(shown, ax=axes, extend=extend, shrink=0.9)
+        bar.set_label(label, fontsize=10)
+        bar.ax.tick_params(labelsize=9)
     if mark is not None:
-        axes.plot([mark[-1]], [mark[0]], "o", markersize=13, fillstyle="none", color="black", markeredgewidth=1.5)
+        axes.plot([mark[-1]], [mark[0]], "o", markersize=13, fillstyle="none", color="black", markeredgewidth=1.5,
+                  clip_on=False)
     return drawn
+
+
+def _window(some: np.ndarray, side: int) -> tuple[slice, ...]:
+    """The window with the most of some places, which lie about its middle."""
+    sides = tuple(min(side, n) for n in some.shape)
+    sums = quality.window_sums(some.astype(np.float64), sides)
+    first = np.unravel_index(int(np.argmax(np.rint(sums))), sums.shape)
+    within = np.argwhere(some[tuple(slice(i, i + n) for i, n in zip(first, sides))])
+    middle = np.add(first, within.mean(axis=0))
+    starts = [min(max(0, round(m) - n // 2), all_n - n) for m, n, all_n in zip(middle, sides, some.shape)]
+    return tuple(slice(i, i + n) for i, n in zip(starts, sides))
+
+
+def _kept_maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, np.ndarray], r: Result, box: Box,
+               where: str) -> list[str]:  # fmt: skip
+    """Where a slice breaks what is kept: all of it, and the window with the most places of original and copy."""
+    from matplotlib.patches import Rectangle
+
+    some = np.logical_or.reduce(list(places.values()))
+    window = _window(some, _WINDOW)
+    down, across = (slice(b.start + w.start, b.start + w.stop) for b, w in zip(box[-2:], window))
+    said = f"{_counted(places)}; {where}"
+    drawn = _map(_thinned(some.astype(float), use, True), _extent(box), r, f"{r.name}: what is kept is broken", "",
+                 "binary", (0, 1), "neither")  # fmt: skip
+    frame = [max(s.stop - s.start, n / 20) for s, n in zip((across, down), x.shape[::-1])]  # seen on a large map too
+    left, top = ((s.start + s.stop - 1 - n) / 2 for s, n in zip((across, down), frame))
+    drawn.axes[0].add_patch(Rectangle((left, top), *frame, fill=False, edgecolor=_RED, linewidth=1.5))
+    found = [page.figure(drawn, f"Map of the values of {r.name} that break what is kept: {said}",
+                         f"Black: values that break what is kept: {said}. The frame is about the part shown beside.")]
+    both = np.concatenate([v[window][some[window]] for v in (x, y)]).astype(np.float64)
+    low, high = float(both.min()), float(both.max())
+    part = f"rows {down.start} to {down.stop - 1}, columns {across.start} to {across.stop - 1}"
+    for values, what in ((x, "original"), (y, "reconstruction")):
+        drawn = _map(np.where(use, values, np.nan)[window], _extent((down, across)), r, f"{r.name}: {what}, part",
+                     _unit(r), "viridis", (low, high), "both")  # fmt: skip
+        for name, broken in places.items():
+            at = np.argwhere(broken[window])
+            _mark(drawn.axes[0], at[:, 1] + across.start, at[:, 0] + down.start, name)
+        drawn.legend(loc="outside lower center", ncols=len(places), fontsize=9)
+        found.append(page.figure(drawn, f"Map of {r.name}, {what}, {part}, with a mark where what is kept is broken",
+                                 f"{what.capitalize()}, {part}, with a mark where what is kept is broken; colours from "
+                                 f"{low:.4g} to {high:.4g} {r.units or ''}".rstrip() + "."))  # fmt: skip
+    return found
+
+
+def _counted(places: dict[str, np.ndarray]) -> str:
+    return ", ".join(f"{name} {np.count_nonzero(broken)}" for name, broken in places.items())
+
+
+def _mark(axes: Any, across: Any, up: Any, name: str) -> None:
+    """Marks of what is kept by a name, with a white edge: legible on dark and light."""
+    from matplotlib.patheffects import withStroke
+
+    style = dict(zip(modes.keeps(), _MARKS))[name]
+    axes.plot(across, up, style, color="black", fillstyle="none", markersize=4, label=name,
+              path_effects=[withStroke(linewidth=2.4, foreground="white")])  # fmt: skip
+
+
+def _extent(box: Box) -> tuple[float, ...]:
+    """The edges of the cells of the last two axes, as `imshow` takes them."""
+    return box[-1].start - 0.5, box[-1].stop - 0.5, box[-2].stop - 0.5, box[-2].start - 0.5
 
 
 def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box) -> list[str]:
@@ -196,20 +268,48 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
     index = np.arange(start + first, start + first + x[part].size)
     found = []
     error = y.astype(np.float64) - x
-    for values, title, label in (([(x, "original", "-"), (y, "reconstruction", "--")], r.name, _unit(r)),
-                                 ([(error, "error", "-")], f"{r.name}: error", f"error ({r.units})" if r.units
+    for values, title, label in ((_both(x, y), r.name, _unit(r)),
+                                 ([(error, "error", "-", _DARK)], f"{r.name}: error", f"error ({r.units})" if r.units
                                   else "error")):
         drawn, axes = page.new_figure()
-        for line, name, style in values:
-            axes.plot(index, np.where(use[part], line[part], np.nan), style, linewidth=1, label=name)
+        for line, name, style, colour in values:
+            axes.plot(index, np.where(use[part], line[part], np.nan), style, color=colour, linewidth=1, label=name)
         if len(values) == 1 and 0 < r.limits[1] < math.inf and r.promise.mode != "pointwise_relative":
             for sign in (-1, 1):
-                axes.axhline(sign * r.limits[1], color="#9a1c12", linestyle=":", label="bound" if sign > 0 else None)
+                axes.axhline(sign * r.limits[1], color=_RED, linestyle=":", label="bound" if sign > 0 else None)
+        axes.margins(y=0.22)  # room for the legend
         page.name_axes(axes, title, f"{r.axes[along]} (index)", label)
         axes.legend(fontsize=9)
         found.append(page.figure(drawn, f"{title} from index {index[0]} to {index[-1]} along {r.axes[along]}",
                                  f"{title}: {len(index)} values from index {index[0]} on."))
     return found
+
+
+def _both(x: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, str, str, str]]:
+    """The two lines of a picture, with names, styles and colours."""
+    return [(x, "original", "-", _DARK), (y, "reconstruction", "--", _LIGHT)]
+
+
+def _kept_line(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, np.ndarray], r: Result, box: Box,
+               where: str) -> list[str]:  # fmt: skip
+    """Where a row breaks what is kept: the part with the most places."""
+    x, y, use = x.reshape(-1), y.reshape(-1), use.reshape(-1)
+    places = {name: p.reshape(-1) for name, p in places.items()}
+    (window,) = _window(np.logical_or.reduce(list(places.values())), _LINE)
+    along = -1 if (r.shape or (1,))[-1] > 1 else -2
+    index = np.arange(window.start, window.stop) + box[along].start
+    drawn, axes = page.new_figure()
+    for line, name, style, colour in _both(x, y):
+        axes.plot(index, np.where(use, line, np.nan)[window], style, color=colour, linewidth=1, label=name)
+    for name, broken in places.items():
+        _mark(axes, index[broken[window]], y[window][broken[window]], name)
+    page.name_axes(axes, f"{r.name}: what is kept is broken", f"{r.axes[along]} (index)", _unit(r))
+    axes.locator_params(axis="x", nbins=6)
+    drawn.legend(loc="outside lower center", ncols=5, fontsize=9)
+    return [page.figure(drawn, f"{r.name}, original and reconstruction, from index {index[0]} to {index[-1]}, with a "
+                        f"mark where what is kept is broken",
+                        f"Values that break what is kept: {_counted(places)}; {where}. Here {len(index)} values from "
+                        f"index {index[0]} on.")]
 
 
 def _histogram(r: Result) -> str:
@@ -223,12 +323,12 @@ def _histogram(r: Result) -> str:
         edges[:-1], counts / max(1, q.n) * 100, width=np.diff(edges), align="edge", color="#3a76b4", label="values"
     )
     for sign in (-1, 1):
-        axes.axvline(sign, color="#9a1c12", linestyle="--", linewidth=1.5, label="bound" if sign > 0 else None)
+        axes.axvline(sign, color=_RED, linestyle="--", linewidth=1.5, label="bound" if sign > 0 else None)
     if outside:
         for sign, n in ((-1, int(q.histogram[0])), (1, int(q.histogram[-1]))):
             if n:
                 axes.annotate(f"{n} beyond", (sign * 1.06, 0), (sign * 1.06, 0.5), textcoords=("data", "axes fraction"),
-                              rotation=90, ha="center", va="center", color="#9a1c12", fontsize=9)
+                              rotation=90, ha="center", va="center", color=_RED, fontsize=9)
     axes.set_xlim(-1.14, 1.14)
     axes.margins(y=0.22)  # room for the legend
     page.name_axes(axes, f"{r.name}: error against the bound", "error / bound", "values (%)")
@@ -242,7 +342,7 @@ def _spectra(r: Result) -> str:
     assert r.spectra is not None
     drawn, axes = page.new_figure()
     k = quality.wavenumbers()
-    names = (("original", "-", "#1c2430"), ("reconstruction", "--", "#d97706"), ("error", "-", "#9a1c12"))
+    names = (("original", "-", _DARK), ("reconstruction", "--", _LIGHT), ("error", ":", _RED))
     for power, (name, style, colour) in zip(r.spectra, names):
         good = np.isfinite(power) & (power > 0)
         if good.any():
