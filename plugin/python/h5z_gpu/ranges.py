@@ -103,7 +103,7 @@ class Ranges:
         for origin in itertools.product(*starts):
             part = tuple(slice(o, o + c) for o, c in zip(origin, chunk))
             if wrong[part].any():
-                frame = self._frame(*(whole_chunk(v[part], chunk, self.fill) for v in (values, back)))
+                frame = self.frame(*(whole_chunk(v[part], chunk, self.fill) for v in (values, back)))
                 place = tuple(o + b.start for o, b in zip(origin, box))
                 dataset.id.write_direct_chunk(place, frame)
 
@@ -113,7 +113,7 @@ class Ranges:
         found = f"; chunks encoded again{exact}, so that valid values stay valid: {self.mended}" * bool(self.mended)
         return found + f"; values that crossed a limit of valid ones: {self.left}" * bool(self.left)
 
-    def _frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
+    def frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
         """The frame of a chunk `x` that came back as `back`."""
         self.mended += 1
         with np.errstate(all="ignore"):

@@ -26,7 +26,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
     # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise
     # alone hands on.
     if any(a.how.codec != "auto" or a.chunk != a.usual or a.hidden for a in found):
-        own = ["h5z-gpu", "repack", path, out, "--advise", *unpack]
+        fixed = [f"{a.name}={bound_text(a.how)}" for a in found if a.fixed]
+        own = ["h5z-gpu", "repack", path, out, *fixed, "--advise", *unpack]
     made = [("h5z-gpu", _folded(own))]
     root = [a for a in found if "/" not in a.name]
     found = [a for a in found if not a.packed]  # no other tool unpacks, but xarray

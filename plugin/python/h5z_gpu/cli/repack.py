@@ -12,10 +12,15 @@ under its name when it is complete. Attributes of each lossy variable say what w
     h5z-gpu repack in.nc out.nc --advise
     h5z-gpu repack in.nc out.nc --lossless
     h5z-gpu repack in.nc out.nc --unpack
+    h5z-gpu repack in.nc out.nc --quantity 'mean(tas, time) 1e-4'
 
 --unpack makes floating-point numbers of what is packed in integers (scale_factor, add_offset), within half a step of
 scale_factor or within VAR=MODE:BOUND; readers see what they saw. Data that is lossy already is copied as it is: errors
 of two losses add up. --again compresses it all the same.
+
+--quantity searches the loosest absolute bounds with which a derived quantity moves by no more than its limit, at most
+VAR=absolute:BOUND, and judges the quantity on OUT before that gets its name. Other variables are as other arguments
+say.
 """
 
 from __future__ import annotations
@@ -34,10 +39,12 @@ from ..whole import judge, whole
 from . import common
 from .common import Problem, say
 from .promise import add_bounds, bound_from, keep_from, mixed, named_bounds
+from .quantities import add_quantities, bounds_for, quantities_from, refuse_broken, title, verdict
 
 if TYPE_CHECKING:
     import h5py
 
+    from ..search import Found
     from .parts import Part
 
 
@@ -54,6 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unpack", action="store_true",
                         help="store packed integers (scale_factor, add_offset) as floating-point numbers, within half "
                              "a step or what VAR=MODE:BOUND says")  # fmt: skip
+    add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already again: its errors add up"
@@ -72,15 +80,15 @@ def run(args: argparse.Namespace) -> int:
     """Repacks; the exit status."""
     from .parts import filter_of, plan
 
-    bound, named = bound_from(args), named_bounds(args.bounds)
-    if bound is None and not named and not args.lossless and not args.advise and not args.unpack:
-        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise or "
-                      "--unpack")  # fmt: skip
+    bound, named, quantities = bound_from(args), named_bounds(args.bounds), quantities_from(args)
+    if bound is None and not (named or quantities or args.lossless or args.advise or args.unpack):
+        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise, "
+                      "--quantity or --unpack")  # fmt: skip
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
-    if args.keep is not None and bound is None and not args.advise and not args.unpack:
+    if args.keep is not None and bound is None and not (args.advise or args.unpack or quantities):
         raise Problem(f"--keep {args.keep} without a bound for all; what is kept stands beside one, such as --absolute "
-                      f"1e-3, beside --advise or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
+                      f"1e-3, beside --advise, --quantity or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
     keep_from(args)
     for each in [bound, *named.values()]:
         if each is not None:
@@ -89,13 +97,16 @@ def run(args: argparse.Namespace) -> int:
         judge(args.output, "x")
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
     with common.open_file(args.input, rdcc_nbytes=0) as source:
+        found: list[Found] = []
+        if quantities:
+            named, found = bounds_for(source, quantities, named, bound, keep_from(args), args.codec)
         parts = plan(source, bound, named, args)
-        _write(source, args, parts)
+        _write(source, args, parts, found)
     _report(parts, args)
     return 0
 
 
-def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) -> None:
+def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part], searched: list[Found]) -> None:
     """Writes OUT."""
     from .parts import fill_in
 
@@ -105,6 +116,8 @@ def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) 
             fill_in(source, path, parts, args, done, functools.partial(_history, args))
         if args.verify:
             _judge(args.input, path)
+        for outcome in refuse_broken(args.input, path, quantities_from(args), searched) if searched else ():
+            say(f"{title(outcome.of)}: {verdict(outcome)}")
 
 
 def _history(args: argparse.Namespace, target: h5py.File) -> None:
@@ -123,7 +136,8 @@ def _typed(args: argparse.Namespace) -> list[str]:
     bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in modes.bounds() if getattr(args, m) is not None]
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
     keep = [] if args.keep is None else [f"--keep={args.keep}"]
-    return [args.input, args.output, *args.bounds, *bound, *keep, *flags, *codec]
+    quantities = [f"--quantity={text}" for text in args.quantity]
+    return [args.input, args.output, *args.bounds, *bound, *keep, *quantities, *flags, *codec]
 
 
 def _judge(original: str, path: str) -> None:
