@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of `verify`: slices, the map of the error, where a kept sign, zero or range is broken, the histogram of the
-error against the bound, and power spectra."""
+error against the bound, and power spectra; and what became of derived quantities."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import modes
+from ..judge import Promise
+from ..quantity_judges import Outcome
 from . import page, quality
 from .boxes import Box
 from .common import Problem
-from .compare import Result, kept_places, slice_boxes, slice_pair
+from .compare import Found, Result, kept_places, slice_boxes, slice_pair
+from .quantities import title, verdict as verdict_on
 from .sources import Source
 from .verify_text import lines, promise_text, verdict
 
@@ -24,23 +27,19 @@ _DARK, _LIGHT, _RED = "#1c2430", "#d97706", "#9a1c12"
 
 
 def write(path: str, original: str, compressed: str, found: list[tuple[Source, Source, Result]], problems: list[str],
-          more: list[str]) -> None:
+          more: list[str], quantities: list[Outcome]) -> None:  # fmt: skip
     """Writes the page; the sources are still open."""
-    broken = [r for _, _, r in found if not r.held]
-    good = not broken and not problems
-    words = (
-        "every promise is kept"
-        if good
-        else f"{len(broken)} of {len(found)} datasets break their promise"
-        if broken
-        else ("not everything could be compared")
-    )
+    broken, moved = ([each for each in those if not each.held] for those in ([r for *_, r in found], quantities))
+    good = not broken and not moved and not problems
+    words = " and ".join([f"{len(broken)} of {len(found)} datasets break their promise"] * bool(broken)
+                         + [f"{len(moved)} of {len(quantities)} quantities exceed their limit"] * bool(moved))
+    words = words or ("every promise is kept" if good else "not everything could be compared")
     body = [f"<h1>{page.text(compressed)}</h1>",
             f'<p>compared with {page.text(original)}: <span class="{"held" if good else "broken"}">{words}</span></p>']
     body += [f'<p><span class="broken">not compared</span> {page.text(p)}</p>' for p in problems]
     rows = []
     for k, (_, _, r) in enumerate(found):
-        mark = page.Html(f'<span class="{"held" if r.held else "broken"}">{"held" if r.held else "BROKEN"}</span>')
+        mark = _verdict_mark(r.held)
         name = page.Html(f'<a href="#d{k}">{page.text(r.name)}</a>') if _pictured(r) else r.name
         q = r.figures
         lossy = q is not None and q.n > 0 and r.promise.mode != "lossless"
@@ -49,11 +48,23 @@ def write(path: str, original: str, compressed: str, found: list[tuple[Source, S
     body.append(page.table(rows, ["dataset", "verdict", "promised", "largest error", "PSNR (dB)", "ratio"], [3, 4, 5]))
     if more:
         body.append(f'<p class="small">Only in the compressed file, not compared: {page.text(", ".join(more))}</p>')
+    sources = {a.name: a for a, _, _ in found}
+    for o in quantities:
+        source = sources.get(o.of.variables[0])  # None where the dataset could not be compared
+        with np.errstate(all="ignore"):
+            pictures = "".join(_quantity(o, source)) if source is not None else ""
+        body += [f"<h2>{page.text(title(o.of))}</h2>", f"<p>{_verdict_mark(o.held, verdict_on(o))}</p>",
+                 f'<div class="figures">{pictures}</div>']  # fmt: skip
     for k, (a, b, r) in sorted(enumerate(found), key=lambda each: each[1][2].held):  # what is broken comes first
         if _pictured(r):
             with np.errstate(all="ignore"):
                 body += [f'<h2 id="d{k}">{page.text(r.name)}</h2>', *_section(a, b, r)]
     page.write(path, f"{compressed}: what was lost", body)
+
+
+def _verdict_mark(held: bool, words: str = "") -> page.Html:
+    return page.Html(f'<span class="{"held" if held else "broken"}">'
+                     f'{page.text(words or ("held" if held else "BROKEN"))}</span>')  # fmt: skip
 
 
 def _pictured(r: Result) -> bool:
@@ -62,9 +73,8 @@ def _pictured(r: Result) -> bool:
 
 
 def _section(a: Source, b: Source, r: Result) -> list[str]:
-    kind = "held" if r.held else "broken"
     shape = " × ".join(f"{name} {n}" for name, n in zip(r.axes, r.shape or ()))
-    body = [f'<p><span class="{kind}">{page.text(verdict(r))}</span></p>',
+    body = [f"<p>{_verdict_mark(r.held, verdict(r))}</p>",
             f'<p class="small">{page.text(r.dtype.name)}, {page.text(shape)}; promised: '
             f'{page.text(promise_text(r))}</p>',
             page.table(lines(r))]
@@ -136,7 +146,8 @@ def _thinned(values: np.ndarray, use: np.ndarray, largest: bool) -> np.ndarray:
     return np.take_along_axis(flat, at[..., None], axis=-1)[..., 0]
 
 
-def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, where: str) -> list[str]:
+def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, where: str,
+          limit_is: str = "bound", circle: str = "first broken value") -> list[str]:  # fmt: skip
     """Original, reconstruction and error as maps."""
     if not use.any():
         return []
@@ -165,11 +176,11 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     reach = (limit if 0 < limit < math.inf else most) or 1.0
     drawn = _map(_thinned(error, use, True), extent, r, f"{r.name}: error", label, "RdBu_r", (-reach, reach),
                  "both" if most > reach else "neither", r.first.index[-2:] if r.first and seen else None)
-    bound = f"colours end at {'the bound, ' * (0 < limit < math.inf)}{reach:.4g} {unit}".rstrip()
+    bound = f"colours end at {f'the {limit_is}, ' * (0 < limit < math.inf)}{reach:.4g} {unit}".rstrip()
     found.append(page.figure(drawn, f"Map of the error of {r.name}, {where}; {bound}; the largest in this slice is "
                              f"{most:.4g}",
                              f"Error (reconstruction less original), {where}; {bound}."
-                             + " The circle marks the first broken value." * seen))
+                             + f" The circle marks the {circle}." * seen))
     return found
 
 
@@ -257,7 +268,8 @@ def _extent(box: Box) -> tuple[float, ...]:
     return box[-1].start - 0.5, box[-1].stop - 0.5, box[-2].stop - 0.5, box[-2].start - 0.5
 
 
-def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box) -> list[str]:
+def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box,
+                   limit_is: str = "bound", circle: str = "first broken value") -> list[str]:  # fmt: skip
     """Original and error along one axis, in the middle 2000 values or about the first broken one."""
     x, y, use = x.reshape(-1), y.reshape(-1), use.reshape(-1)
     along = -1 if (r.shape or (1,))[-1] > 1 else -2
@@ -268,20 +280,24 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
     index = np.arange(start + first, start + first + x[part].size)
     found = []
     error = y.astype(np.float64) - x
-    for values, title, label in ((_both(x, y), r.name, _unit(r)),
+    for values, name, label in ((_both(x, y), r.name, _unit(r)),
                                  ([(error, "error", "-", _DARK)], f"{r.name}: error", f"error ({r.units})" if r.units
                                   else "error")):
         drawn, axes = page.new_figure()
-        for line, name, style, colour in values:
-            axes.plot(index, np.where(use[part], line[part], np.nan), style, color=colour, linewidth=1, label=name)
+        for line, what, style, colour in values:
+            axes.plot(index, np.where(use[part], line[part], np.nan), style, color=colour, linewidth=1, label=what)
         if len(values) == 1 and 0 < r.limits[1] < math.inf and r.promise.mode != "pointwise_relative":
             for sign in (-1, 1):
-                axes.axhline(sign * r.limits[1], color=_RED, linestyle=":", label="bound" if sign > 0 else None)
+                axes.axhline(sign * r.limits[1], color=_RED, linestyle=":", label=limit_is if sign > 0 else None)
+        marked = len(values) == 1 and r.first is not None
+        if marked:
+            axes.plot([start + at], [error[at]], "o", markersize=13, fillstyle="none", color="black")
         axes.margins(y=0.22)  # room for the legend
-        page.name_axes(axes, title, f"{r.axes[along]} (index)", label)
+        page.name_axes(axes, name, f"{r.axes[along]} (index)", label)
         axes.legend(fontsize=9)
-        found.append(page.figure(drawn, f"{title} from index {index[0]} to {index[-1]} along {r.axes[along]}",
-                                 f"{title}: {len(index)} values from index {index[0]} on."))
+        found.append(page.figure(drawn, f"{name} from index {index[0]} to {index[-1]} along {r.axes[along]}",
+                                 f"{name}: {len(index)} values from index {index[0]} on."
+                                 + f" The circle marks the {circle}." * marked))
     return found
 
 
@@ -310,6 +326,29 @@ def _kept_line(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, 
                         f"mark where what is kept is broken",
                         f"Values that break what is kept: {_counted(places)}; {where}. Here {len(index)} values from "
                         f"index {index[0]} on.")]
+
+
+def _quantity(o: Outcome, source: Source) -> list[str]:
+    """The outputs of a quantity about the one that moves most: of the original, of the copy, and their difference."""
+    if o.planes is None or not o.index:
+        return []
+    was, became = o.planes
+    kept = [k for k in range(len(o.of.shape)) if len(o.index) == len(o.of.shape) or k not in o.of.axes]
+    ends = [slice(0, n) for n in was.shape]
+    ends[0] = slice(o.first_row, o.first_row + len(was))
+    box = (*(slice(i, i + 1) for i in o.index[: -was.ndim]), *ends)
+    limit = o.of.quantity.limit
+    name = title(o.of).replace(f" {limit!r}", "", 1)  # beside an axis the limit would be read as a factor
+    r = Result(name, Promise("absolute", limit), was.dtype, tuple(s.stop for s in box),
+               [source.axes()[k] for k in kept], northward=len(kept) > 1 and source.northward(kept[-2]),
+               first=Found(o.index, "", "", o.error), limits=(limit, limit))  # fmt: skip
+    use = np.isfinite(was) & np.isfinite(became)
+    if was.ndim == 1 or min(was.shape) == 1:
+        return _line_pictures(was, became, use, r, box, "limit", "worst output")
+    lead = ", ".join(f"{name} {i}" for name, i in zip(r.axes, o.index[:-2]))
+    where = "the whole" if len(kept) < len(o.of.shape) else f"rows from {r.axes[0]} {o.first_row} on"
+    where = f"slice at {lead}" if lead else where
+    return _maps(was, became, use, r, box, where, "limit", "worst output")
 
 
 def _histogram(r: Result) -> str:
