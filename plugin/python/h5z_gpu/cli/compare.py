@@ -279,7 +279,7 @@ def kept_places(a: Source, b: Source, result: Result, box: Box) -> dict[str, np.
             # A PSNR says nothing of a single finite value.
             judged = judge(x, y, Promise("psnr", 1.0, result.promise.fill, keep=(name,)))
             broken[there] = (judged.broken & ~judged.special & np.isfinite(y))[here]
-    return {name: broken.reshape(extents[-2:]) for name, broken in found.items()}
+    return {name: broken.reshape(extents[-2:]) for name, broken in found.items() if broken.any()}
 
 
 def _slices(a: Source, b: Source, result: Result) -> None:

@@ -85,7 +85,6 @@ def _section(a: Source, b: Source, r: Result) -> list[str]:
         line = x.ndim == 1 or min(x.shape) == 1
         pictures += _line_pictures(x, y, use, r, box) if line else _maps(x, y, use, r, box, where)
         places = kept_places(a, b, r, box) if any(r.kept_broken) else {}
-        places = {name: broken for name, broken in places.items() if broken.any()}
         if places:
             pictures += (_kept_line if line else _kept_maps)(x, y, use, places, r, box, where)
     except Problem as problem:
@@ -212,8 +211,7 @@ def _window(some: np.ndarray, side: int) -> tuple[slice, ...]:
     sides = tuple(min(side, n) for n in some.shape)
     sums = quality.window_sums(some.astype(np.float64), sides)
     first = np.unravel_index(int(np.argmax(np.rint(sums))), sums.shape)
-    within = np.argwhere(some[tuple(slice(i, i + n) for i, n in zip(first, sides))])
-    middle = np.add(first, within.mean(axis=0))
+    middle = np.argwhere(some[tuple(slice(i, i + n) for i, n in zip(first, sides))]).mean(axis=0) + first
     starts = [min(max(0, round(m) - n // 2), all_n - n) for m, n, all_n in zip(middle, sides, some.shape)]
     return tuple(slice(i, i + n) for i, n in zip(starts, sides))
 
@@ -258,9 +256,8 @@ def _mark(axes: Any, across: Any, up: Any, name: str) -> None:
     """Marks of what is kept by a name, with a white edge: legible on dark and light."""
     from matplotlib.patheffects import withStroke
 
-    style = dict(zip(modes.keeps(), _MARKS))[name]
-    axes.plot(across, up, style, color="black", fillstyle="none", markersize=4, label=name,
-              path_effects=[withStroke(linewidth=2.4, foreground="white")])  # fmt: skip
+    axes.plot(across, up, dict(zip(modes.keeps(), _MARKS))[name], color="black", fillstyle="none", markersize=4,
+              label=name, path_effects=[withStroke(linewidth=2.4, foreground="white")])  # fmt: skip
 
 
 def _extent(box: Box) -> tuple[float, ...]:
@@ -280,9 +277,8 @@ def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box
     index = np.arange(start + first, start + first + x[part].size)
     found = []
     error = y.astype(np.float64) - x
-    for values, name, label in ((_both(x, y), r.name, _unit(r)),
-                                 ([(error, "error", "-", _DARK)], f"{r.name}: error", f"error ({r.units})" if r.units
-                                  else "error")):
+    of_error = [(error, "error", "-", _DARK)], f"{r.name}: error", f"error ({r.units})" if r.units else "error"
+    for values, name, label in ((_both(x, y), r.name, _unit(r)), of_error):
         drawn, axes = page.new_figure()
         for line, what, style, colour in values:
             axes.plot(index, np.where(use[part], line[part], np.nan), style, color=colour, linewidth=1, label=what)
