@@ -53,10 +53,11 @@ def test_a_searched_bound_keeps_the_quantity_in_the_file(text, tmp_path):
             continue
         y = through(tmp_path, how, v=x)["v"]
         assert np.abs(function(y) - function(x)).max() <= limit * (1 + 1e-15)
-        # One that is a third larger breaks it, or is the range of the values.
+        # One that is a third larger breaks it, or is the range of the values; errors of a mean and of one maximum are
+        # of chance.
         more = Lossy(absolute=1.35 * how.bound)
         worse = np.abs(function(through(tmp_path, more, v=x)["v"]) - function(x)).max()
-        assert worse > limit or 1.4 * how.bound > np.ptp(x) or text.startswith(("mean", "sum", "std"))
+        assert worse > limit or 1.4 * how.bound > np.ptp(x) or text.startswith(("mean", "sum", "std", "max"))
 
 
 def test_a_mean_may_have_a_looser_bound_than_its_theorem():
@@ -130,6 +131,10 @@ def file(tmp_path_factory):
             made.set_auto_maskandscale(False)
             made.setncatts(attributes)
             made[:] = values
+        ds.createDimension("y", 110), ds.createDimension("x", 150)
+        many = ds.createVariable("many", "f8", ("lat", "y", "x"), chunksizes=(17, 90, 100), fill_value=7.0)
+        many.set_auto_mask(False)
+        many[:] = np.cumsum(np.random.default_rng(4).normal(0, 0.1, (40, 110, 150)), axis=2)
         ds.createVariable("area", "f4", ("lat", "lon"))[:] = np.abs(np.cos(np.linspace(-1.5, 1.5, 40)))[:, None] + 0.01
         ds.createVariable("mask", "i4", ("lat", "lon"))[:] = 1
         packed = ds.createVariable("packed", "i2", ("time", "lat", "lon"))
@@ -140,10 +145,10 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", ["tas", "big", "holes", "clt", "cut"])
+@pytest.mark.parametrize("name", ["tas", "big", "holes", "clt", "cut", "many"])
 def test_the_search_has_seen_what_the_file_will_hold(name, file, tmp_path):
     """Its largest error is that of the new file, to the last bit."""
-    asked = [f"--quantity=mean({name}, time) 3e-3", f"--quantity=gradient({name}, lat) 0.3"]
+    asked = [f"--quantity=mean({name}, 0) 3e-3", f"--quantity=gradient({name}, lat) 0.3"]
     said = json.loads(h5z_gpu("advise", str(file), *asked, "--json")[0])
     h5z_gpu("repack", str(file), str(tmp_path / "out.nc"), *asked, "--verify")
     judged = json.loads(h5z_gpu("verify", str(file), str(tmp_path / "out.nc"), *asked, "--json")[0])
@@ -253,6 +258,14 @@ def test_a_file_that_breaks_a_quantity_is_refused(file, tmp_path):
         _, found = bounds_for(source, asked, {})
     with pytest.raises(Problem, match=r"thrown away: gradient\(tas, lat\) 0.01: BROKEN at \d+ of 12000 outputs"):
         refuse_broken(str(file), str(tmp_path / "worse.nc"), asked, found)
+
+
+def test_a_limit_that_no_bound_keeps_is_said(file, tmp_path):
+    text, _ = h5z_gpu("repack", str(file), str(tmp_path / "out.nc"), "--quantity", "max(tas) 1e-30")
+    assert "tas: every bit, as no bound above the spacing of its values keeps the limit" in text
+    text, _ = h5z_gpu("advise", str(file), "--quantity", "mean(tas) 0")
+    assert "found: tas=lossless, as no bound keeps a limit of 0\n" in text
+    assert "tas=lossless" in text.split("# h5z-gpu")[1]
 
 
 def test_a_bound_of_the_user_is_the_largest(file):

@@ -35,6 +35,7 @@ Block = tuple[int, Mapping[str, tuple[np.ndarray, np.ndarray]]]
 
 LARGEST_LIMIT = 1e280
 """Products with it do not overflow."""
+_NUMBER = re.compile(r"[+-]?\d+")
 _AT_ONCE = 1 << 20
 """Values that are judged at a time: what is computed of them takes some 100 bytes each."""
 
@@ -57,7 +58,7 @@ class Operation(NamedTuple):
     by_axis: bool = False
     """Whether each axis has outputs of its own."""
     extent: int = 1
-    """Values that it needs along an axis."""
+    """Values that it needs along an axis; 0 for an operation that has no axes."""
 
 
 OPERATIONS = {
@@ -69,7 +70,8 @@ OPERATIONS = {
     "std": Operation((1, 1), Spread, None, False, "b", lambda axes, n: 1),
     "min": Operation((1, 1), Extreme, np.minimum, False, "b", lambda axes, n: 1),
     "max": Operation((1, 1), Extreme, np.maximum, False, "b", lambda axes, n: 1),
-    "hypot": Operation((2, 3), Norm, None, False, "the root of the sum of their b squared", lambda axes, n: 1),
+    "hypot": Operation((2, 3), Norm, None, False, "the root of the sum of their b squared", lambda axes, n: 1,
+                       extent=0),
 }
 
 
@@ -108,6 +110,13 @@ class Quantity:
             raise ValueError(f"h5z-gpu: {self}: the limit is {self.limit:g}; give a number from 0 to {LARGEST_LIMIT:g}")
         if self.weights is not None and self.operation != "mean":
             raise ValueError(f"h5z-gpu: {self}: only a mean takes weights")
+
+    @property
+    def kind(self) -> Operation:
+        """The operation's row of the table; a function has no theorem."""
+        if isinstance(self.operation, str):
+            return OPERATIONS[self.operation]
+        return Operation((1, 1 << 30), Called, self.operation, False, "", lambda axes, n: math.nan, extent=0)
 
     def __str__(self) -> str:
         name = self.operation if isinstance(self.operation, str) else getattr(self.operation, "__name__", "function")
@@ -170,17 +179,13 @@ class Applied:
     def most(self, bounds: Sequence[float]) -> float:
         """The theorem: how far the quantity moves at most when variables move within bounds; NaN where there is none.
         """
-        if callable(self.quantity.operation):
-            return math.nan
         n = math.prod(self.shape[k] for k in self.axes)
-        return OPERATIONS[self.quantity.operation].factor(len(self.axes), n) * math.hypot(*bounds)
+        return self.quantity.kind.factor(len(self.axes), n) * math.hypot(*bounds)
 
     def judges(self) -> list[Judge]:
         """What compares the quantity: one that has outputs for each axis, along each by itself."""
-        if callable(self.quantity.operation):
-            return [Called(self, (), self.quantity.operation)]
-        kind = OPERATIONS[self.quantity.operation]
-        every = [(k,) for k in self.axes] if kind.by_axis else [() if kind.judge is Norm else self.axes]
+        kind = self.quantity.kind
+        every = [(k,) for k in self.axes] if kind.by_axis else [self.axes]
         return [kind.judge(self, axes, kind.how) for axes in every]
 
 
@@ -208,50 +213,49 @@ def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Ma
     def refuse(text: str) -> ValueError:
         return ValueError(f"h5z-gpu: {quantity}: {text}")
 
-    names, chosen = [name.strip("/") for name in quantity.names], list[str]()
+    kind, names, chosen = quantity.kind, [name.strip("/") for name in quantity.names], list[str]()
     dims = {d: None for f in fields.values() for d in f.dims}
     while names and names[0] in fields:
         chosen.append(names.pop(0))
     for name in names:
-        if not (re.fullmatch(r"[+-]?\d+", name) or name in dims):
-            if name in (others or {}):
-                raise refuse(f"{name} {(others or {})[name]}")
+        if name in (others or {}) and name not in dims:
+            raise refuse(f"{name} {(others or {})[name]}")
+        if name not in dims and not _NUMBER.fullmatch(name):
             raise refuse(f"{name} is neither a variable nor a dimension; variables are {_listed(fields)}, dimensions "
                          f"{_listed(dims)}")  # fmt: skip
-    least, most = (1, len(fields)) if callable(quantity.operation) else OPERATIONS[quantity.operation].variables
-    if (chosen and not least <= len(chosen) <= most) or (not chosen and least > 1) or (names and least > 1):
+    chosen = chosen or list(fields) * callable(quantity.operation)
+    least, most = kind.variables
+    if not (least <= max(1, len(chosen)) <= most) or (names and not kind.extent):
         raise refuse(f"it takes {least if least == most else f'{least} to {most}'} "
-                     f"{'variable' if most == 1 else 'variables'}{' and no dimension' * (least > 1)}")  # fmt: skip
-    if callable(quantity.operation):
-        return [_on(quantity, tuple(chosen or fields), (), fields, refuse, weights)]
-    if chosen:
-        return [_on(quantity, tuple(chosen), tuple(names), fields, refuse, weights)]
+                     f"{'variable' if most == 1 else 'variables'}"
+                     f"{'' if kind.extent else ' and no dimension'}")  # fmt: skip
     having = [v for v, f in fields.items() if all(_axis(name, f) is not None for name in names)]
-    if not having:
+    if not chosen and not having:
         raise refuse(f"no variable has {' and '.join(names) or 'a bound'}; variables are {_listed(fields)}")
-    return [_on(quantity, (v,), tuple(names), fields, refuse, weights) for v in having]
+    return [_along(quantity, names, each, fields, refuse, weights) for each in ([chosen] if chosen else zip(having))]
 
 
-def _on(quantity: Quantity, variables: tuple[str, ...], names: tuple[str, ...], fields: Mapping[str, Field],
-        refuse: Callable[[str], ValueError], fetch: Optional[Weights]) -> Applied:  # fmt: skip
-    first, shape = fields[variables[0]], fields[variables[0]].shape
-    for name in variables[1:] if not callable(quantity.operation) else ():
-        if fields[name].shape != shape:
-            raise refuse(f"{name} has the shape {fields[name].shape}, {variables[0]} {shape}; give variables of one "
-                         "shape")  # fmt: skip
-    found = [_axis(name, first) for name in names]
-    for name, axis in zip(names, found):
-        if axis is None:
-            raise refuse(f"{variables[0]} has no dimension {name}; its dimensions are "
-                         f"{_listed(first.dims or range(len(shape)))}")  # fmt: skip
-    axes = tuple(sorted(k for k in found if k is not None)) or tuple(range(len(shape)))
-    if len(set(axes)) < len(names):
+def _along(quantity: Quantity, names: list[str], variables: Sequence[str], fields: Mapping[str, Field],
+           refuse: Callable[[str], ValueError], fetch: Optional[Weights]) -> Applied:  # fmt: skip
+    """A quantity of these variables along the axes that names stand for."""
+    field = fields[variables[0]]
+    for name in variables:
+        if fields[name].shape != field.shape:
+            raise refuse(f"{name} has the shape {fields[name].shape}, {variables[0]} {field.shape}; give variables of "
+                         "one shape")  # fmt: skip
+    found = {name: _axis(name, field) for name in names}
+    if missing := [name for name, axis in found.items() if axis is None]:
+        raise refuse(f"{variables[0]} has no dimension {missing[0]}; its dimensions are "
+                     f"{_listed(field.dims or range(len(field.shape)))}")  # fmt: skip
+    axes = tuple(sorted({k for k in found.values() if k is not None}))
+    if len(axes) < len(names):
         raise refuse("a dimension is named twice")
-    needs = 1 if callable(quantity.operation) else OPERATIONS[quantity.operation].extent
+    axes = (axes or tuple(range(len(field.shape)))) if quantity.kind.extent else ()
     for axis in axes:
-        if shape[axis] < needs:
-            raise refuse(f"axis {axis} of {variables[0]} has {shape[axis]} values; the operation needs {needs}")
-    return Applied(quantity, variables, shape, axes, _weights(quantity, first, refuse, fetch))
+        if field.shape[axis] < quantity.kind.extent:
+            raise refuse(f"axis {axis} of {variables[0]} has {field.shape[axis]} values; the operation needs "
+                         f"{quantity.kind.extent}")  # fmt: skip
+    return Applied(quantity, tuple(variables), field.shape, axes, _weights(quantity, field, refuse, fetch))
 
 
 def _axis(name: str, field: Field) -> Optional[int]:
@@ -259,7 +263,7 @@ def _axis(name: str, field: Field) -> Optional[int]:
     if name in field.dims:
         return field.dims.index(name)
     n = len(field.shape)
-    return int(name) % n if re.fullmatch(r"[+-]?\d+", name) and -n <= int(name) < n else None
+    return int(name) % n if _NUMBER.fullmatch(name) and -n <= int(name) < n else None
 
 
 def _weights(quantity: Quantity, field: Field, refuse: Callable[[str], ValueError],
@@ -267,7 +271,7 @@ def _weights(quantity: Quantity, field: Field, refuse: Callable[[str], ValueErro
     """The weights of a mean on the axes of its variable."""
     if quantity.weights is None:
         return None
-    named = isinstance(quantity.weights, str) and fetch is not None
+    named = fetch is not None and isinstance(quantity.weights, str)
     given, dims = fetch(quantity.weights) if named and fetch else (quantity.weights, ())
     found = np.asarray(given)
     if found.dtype.kind != "f" or found.dtype.itemsize > 8 or not np.isfinite(found).all() or (found < 0).any():

@@ -9,10 +9,11 @@ memory, chunk by chunk as a file would have it, and judges every quantity:
     2. while all trials hold, the next t is larger by limit / error: the error is about linear in the bound. It ends
        where a bound has reached the variable's range, beyond which nothing changes, or the user's own bound
     3. between the largest t that held and the least larger one that did not, the next is where log(error / limit),
-       drawn as a line over log t, is 0. Every third is their geometric mean. Until they are within a factor of 1.25
+       drawn as a line over log t, is 0. Every second is their geometric mean. Until they are within a factor of 1.25
+    4. errors of a mean or a sum cancel, more by one bound than by the next. If t has become larger than the theorems'
+       by that factor, one beyond the t that did not hold is tried, and one between
 
-The answer is the largest t whose trial held. The error need not grow with the bound everywhere: a looser bound beyond
-the least one that failed may hold too, and is not looked for.
+The answer is the largest t whose trial held; still larger ones may hold too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from .ranges import Ranges, whole_chunk
 CODINGS = 10
 """Trials of one search at most."""
 CLOSE = 1.25
-"""The search ends where a bound that held and a larger one that did not are within this factor."""
+"""A bound that held is near enough to a larger one that did not when they are within this factor."""
+BEYOND = 2
+"""Bounds that are tried then, where errors cancel: whether a sum of them is within its limit is chance, too."""
 _AT_ONCE = 64 << 20
 """Bytes of chunks that are coded at a time."""
 
@@ -130,18 +133,21 @@ class _Search:
         if min(a.quantity.limit for a in found.quantities) == 0 or not self.bounds(start):
             found.why = "no bound keeps a limit of 0"
             return found
-        held, failed, t = None, None, start
+        held, failed, t, beyond, inside = None, None, start, 0, 0
         while found.codings < CODINGS:
             outcomes, share = self.trial(t)
             if all(o.held for o in outcomes):
-                held = (t, share)
+                held, failed = (t, share), None if failed and failed[0] < t else failed
                 found.hows, found.outcomes = dict(self.frames), outcomes
                 exact = [n for n in some if n not in self.changed and self.bounds(t).get(n, 0) < self.spacing[n]]
-            else:
+            elif failed is None or t < failed[0]:
                 failed = (t, max(share, 1.001))  # it may be broken by its margin
-            if held and (held[0] >= most or (failed and failed[0] <= CLOSE * held[0])):
+            close = held and failed and failed[0] <= CLOSE * held[0]
+            beyond = beyond + 1 if close else 0
+            if held and (held[0] >= most or (close and (beyond > BEYOND or held[0] < CLOSE * start))):
                 break
-            t = min(most, _next(held, failed, found.codings))
+            inside = inside + 1 if held and failed else 0
+            t = min(most, failed[0] * CLOSE**0.5 if close and failed and beyond == 1 else _next(held, failed, inside))
         if held is None or len(exact) == len(some):
             found.hows, found.outcomes = dict.fromkeys(self.variables, Lossless()), []
             found.why = "no bound above the spacing of its values keeps the limit"
@@ -178,7 +184,8 @@ class _Search:
 
 
 def _next(held: Optional[tuple[float, float]], failed: Optional[tuple[float, float]], turn: int) -> float:
-    """The t to try after the largest that held and the least that did not, each with error / limit there."""
+    """The t to try after the largest that held and the least that did not, each with error / limit there; `turn`: how
+    many were tried since there are both."""
     if failed is None and held is not None:
         return held[0] * min(max(CLOSE, 1 / held[1]), 1e4) if held[1] else held[0] * 1e3
     if held is None:
@@ -187,7 +194,7 @@ def _next(held: Optional[tuple[float, float]], failed: Optional[tuple[float, flo
     assert failed is not None
     width = failed[0] / held[0]
     part = 0.5
-    if turn % 3 and held[1] > 0 and math.isfinite(failed[1]):
+    if turn % 2 and width > CLOSE and held[1] > 0 and math.isfinite(failed[1]):
         part = math.log(1 / held[1]) / math.log(failed[1] / held[1])
     edge = math.log(min(CLOSE, math.sqrt(width))) / math.log(width)
     return float(held[0] * width ** min(max(part, edge), 1 - edge))

@@ -84,7 +84,7 @@ def verdict(total: Sums, count: int, divisor: Sums, limit: float) -> tuple[np.nd
     """Where |T| > limit W, and where that is undecided; after `count` additions of each sum."""
     sign = np.where(total.high + total.low < 0, -1.0, 1.0)
     p, q, underflow = two_product(divisor.high, limit)
-    q = q + limit * divisor.low
+    q, underflow = q + limit * divisor.low, underflow + np.where(divisor.low == 0, 0.0, 2.0**-1060)
     s, r = two_sum(sign * total.high, -p)
     low = sign * total.low
     excess = s + (r + low - q)

@@ -29,7 +29,7 @@ from .hdf5 import address
 from .integers import compresses, why_left
 from .packed import packing, unpack_attributes
 from .promise import Asked, as_filter, keep_from
-from .roles import Roles, chunk_of, lossy_already, protected, why_unread
+from .roles import Roles, chunk_of, forbids_loss, lossy_already, protected, why_unread
 from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
 
@@ -105,7 +105,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
     if own is not None and own.mode != "lossless" and why is not None:
-        if why.startswith(("holds", "is ")) and "flag" not in why:
+        if forbids_loss(why):
             also = f", or add --unpack: they are packed in steps of {packed.step:g}" if packed else ""
             raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out{also}")
     if own is not None and own.mode == "lossless" and not numbers:

@@ -22,7 +22,7 @@ from ..conventions import text_of
 from ..datasets import read
 from ..filters import Lossy
 from ..judge import native
-from ..quantity import OPERATIONS, Applied, Block, Field, Quantity, applied, judge, parse
+from ..quantity import OPERATIONS, Applied, Block, Field, Quantity, applied, judge, parse, usable
 from ..quantity_judges import Outcome
 from ..search import Found, Variable, connected, search
 from .common import Problem, open_file, say
@@ -83,7 +83,7 @@ def bounds_for(file: h5py.File, asked: Sequence[Quantity], named: Mapping[str, A
     tuple of dict and list
         `named` with the bounds that were found, and with weights as lossless; and the searches.
     """
-    datasets, others = _candidates(file)
+    datasets, others = _candidates(file, {name.strip("/") for q in asked for name in q.names})
     weights = {q.weights.strip("/") for q in asked if isinstance(q.weights, str)}
     for name in datasets.keys() & (weights | named.keys()):
         given = named.get(name, Asked("lossless"))
@@ -107,15 +107,16 @@ def bounds_for(file: h5py.File, asked: Sequence[Quantity], named: Mapping[str, A
     return result, found
 
 
-def _candidates(file: h5py.File) -> tuple[dict[str, Any], dict[str, str]]:
-    """The datasets that may get a bound, and of the others why not."""
+def _candidates(file: h5py.File, asked: set[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The datasets that may get a bound, or may where the user has asked for it, and of the others why not."""
     from ..ranges import is_of_numpy
     from .packed import packing
-    from .roles import Roles, lossy_already, protected
+    from .roles import Roles, forbids_loss, lossy_already, protected
 
     roles, found, others = Roles(file), {}, {}
     for dataset in roles.datasets:
         name, why = dataset.name.strip("/"), roles.why_exact(dataset)
+        why = None if why is not None and name in asked and not forbids_loss(why) else why
         if packing(dataset) is not None:
             why = "is packed in integers; h5z-gpu repack --unpack makes floating-point numbers of it first"
         elif why is None and dataset.is_virtual:
@@ -155,12 +156,16 @@ def _variable(dataset: h5py.Dataset, most: Asked, codec: str) -> Variable:
 
 
 def _weights(file: h5py.File) -> Any:
-    """What gives the values of a variable, and its dimensions."""
+    """What gives the values of weights, of which missing ones are 0, and their dimensions."""
     from .objects import one_dataset
+    from .roles import protected
 
     def values(name: str) -> tuple[np.ndarray, tuple[str, ...]]:
         source = of_dataset(one_dataset(file, name))
-        return np.asarray(source.read(tuple(slice(0, n) for n in source.shape or ()))), tuple(source.axes())
+        found = native(source.read(tuple(slice(0, n) for n in source.shape or ())))
+        if found.dtype.kind == "f":
+            found = np.where(usable(found, protected(source.dataset, by_range=False)[0]), found, 0)
+        return found, tuple(source.axes())
 
     return values
 
@@ -249,7 +254,7 @@ def show_found(found: Sequence[Found]) -> None:
     """Prints what searches found."""
     for each in found:
         for k, of in enumerate(each.quantities):
-            by = OPERATIONS[str(of.quantity.operation)].theorem
+            by = of.quantity.kind.theorem
             holds = f", so it holds with {_typed(each.theorem[k])}" if each.theorem else ""
             say(title(of), f"    theorem: moves by {by} at most{holds}", f"    found: {_found(each)}",
                 *(f"    {verdict(o)}" for o in each.outcomes[k : k + 1]))  # fmt: skip

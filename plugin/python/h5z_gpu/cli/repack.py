@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         found: list[Found] = []
         if quantities:
             named, found = bounds_for(source, quantities, named, bound, keep_from(args), args.codec)
+            say(*(f"{', '.join(each.hows)}: every bit, as {each.why}" for each in found if each.why))
         parts = plan(source, bound, named, args)
         _write(source, args, parts, found)
     _report(parts, args)
