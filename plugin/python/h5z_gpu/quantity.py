@@ -49,7 +49,7 @@ class Operation(NamedTuple):
     how: Any
     """What the judge is given: a function of arrays, or a choice."""
     linear: bool
-    """Whether it is judged in exact arithmetic, as `minimum` and `maximum` are too."""
+    """Whether it is a sum over a divisor, which is judged in exact arithmetic; `min` and `max` are so, too."""
     theorem: str
     """Largest change where no value moves by more than b."""
     factor: Callable[[int, int], float]
