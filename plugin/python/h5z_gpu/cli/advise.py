@@ -28,6 +28,7 @@ from ..chunks import chunk_shape
 from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
+from ..quantity import usable
 from ..ranges import whole_chunk
 from . import advise_text, common, quality
 from .advice import Advice, Kept
@@ -188,7 +189,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     from .packed import Unpacked
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected
-    from .trials import Sampler, attempt, usable
+    from .trials import Sampler, attempt
 
     units = text_of(dataset, "units") or ""
     packed = dataset.packing if isinstance(dataset, Unpacked) else None

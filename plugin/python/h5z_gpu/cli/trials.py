@@ -18,7 +18,8 @@ import numpy as np
 
 from .. import batches, modes
 from ..filters import How
-from ..judge import bits_of, native, words_of
+from ..judge import native
+from ..quantity import usable
 from .boxes import Box, boxes, count
 from .names import as_bytes
 from .quality import dot
@@ -117,14 +118,6 @@ class Sampler:
             return native(read_values(self.dataset, box))
         except (OSError, RuntimeError, ValueError) as why:
             raise Problem(why_unread(self.dataset, why)) from None
-
-
-def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
-    """Where values are finite and not the fill value."""
-    use: np.ndarray = np.isfinite(block)
-    if fill is not None:
-        use &= words_of(block) != words_of(block).dtype.type(bits_of(fill))
-    return use
 
 
 def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
