@@ -10,7 +10,7 @@ import netCDF4
 import numpy as np
 import pytest
 from cli import cli, h5z_gpu, many
-from conftest import sample
+from conftest import sample, use
 
 import h5z_gpu as package
 from h5z_gpu import Lossless, Lossy, Quantity, loosest
@@ -199,6 +199,51 @@ def test_verify_ends_with_1_where_a_quantity_is_broken(file, tmp_path):
     assert error[at] == error.max() and found["largest_error"] == pytest.approx(float(error.max()), rel=1e-12)
     assert (found["original"], found["became"]) == pytest.approx((float(x[at]), float(y[at])), rel=1e-9)
     assert h5z_gpu("verify", str(file), out, "--quantity", f"gradient(tas, lat) {found['largest_error'] * 1.01}")
+
+
+def test_the_page_shows_the_worst_output(tmp_path):
+    """The data of figures and the place of the circle are what NumPy computes; a number alone has no picture."""
+    x = np.random.default_rng(5).normal(0, 1, SHAPE)
+    y = x.copy()
+    y[4, 20, -1] += 0.5
+    texts = ("gradient(v, 2)", "mean(v, 0)", "max(v, 1, 2)", "mean(v)")
+    with h5py.File(tmp_path / "a.h5", "w") as f, h5py.File(tmp_path / "b.h5", "w") as g:
+        f["v"], g["v"] = x, y
+    words = [word for text in texts for word in ("--quantity", f"{text} 0.1")]
+    said = json.loads(use("""
+import json, sys, numpy as np
+from h5z_gpu.cli import main, page
+figure, seen = page.figure, []
+def look(drawn, alt, caption):
+    axes = drawn.axes[0]
+    if "(v" in alt:
+        shown = axes.images[0].get_array() if axes.images else axes.lines[0].get_ydata()
+        circle = [line.get_xydata().tolist()[0] for line in axes.lines if line.get_markersize() == 13]
+        seen.append([alt, shown.tolist(), circle, axes.images[0].get_extent() if axes.images else []])
+    return figure(drawn, alt, caption)
+page.figure = look
+sys.stdout, out = sys.stderr, sys.stdout
+assert main(["verify", *sys.argv[1:3], "--absolute", "1", "--html", *sys.argv[3:]]) == 1
+print(json.dumps(seen), file=out)
+""", tmp_path / "a.h5", tmp_path / "b.h5", tmp_path / "p.html", *words).splitlines()[-1])  # fmt: skip
+    seen = {alt: (np.array(shown), *more) for alt, shown, *more in said}
+    for text, function, where in (
+        ("gradient(v, 2)", lambda v: np.gradient(v, axis=2)[4], "slice at axis 0 4"),
+        ("mean(v, 0)", lambda v: v.mean(axis=0), "the whole"),
+    ):
+        for what, data in (("original", x), ("reconstruction", y)):
+            (shown,) = (v for alt, v in seen.items() if alt.startswith(f"Map of {text}, {what}, {where}"))
+            np.testing.assert_allclose(shown[0], function(data), atol=1e-12)
+        (shown,) = (v for alt, v in seen.items() if alt.startswith(f"Map of the error of {text}, {where}; colours end "
+                                                                   "at the limit, 0.1"))  # fmt: skip
+        np.testing.assert_allclose(shown[0], function(y) - function(x), atol=1e-12)
+        assert shown[1:] == ([[49, 20]], [-0.5, 49.5, 39.5, -0.5]), shown[1:]
+    lines = [v for alt, v in seen.items() if alt.startswith("max(v, 1, 2)")]
+    np.testing.assert_allclose(lines[0][0], x.max(axis=(1, 2)))
+    assert len(lines) == 2 and len(seen) == 8, list(seen)
+    page = (tmp_path / "p.html").read_text()
+    assert page.count("The circle marks the worst output.") == 3 and "<h2>mean(v) 0.1</h2>" in page
+    assert "1 of 4 quantities exceed their limit" in page and "every promise is kept" not in page
 
 
 def test_a_file_that_breaks_a_quantity_is_refused(file, tmp_path):

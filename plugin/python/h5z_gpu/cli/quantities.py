@@ -21,11 +21,11 @@ from ..chunks import chunk_shape
 from ..conventions import text_of
 from ..datasets import read
 from ..filters import Lossy
+from ..judge import native
 from ..quantity import OPERATIONS, Applied, Block, Field, Quantity, applied, judge, parse, usable
 from ..quantity_judges import Outcome
 from ..search import Found, Variable, connected, search
 from .common import Problem, open_file, say
-from .judge import native
 from .promise import Asked, as_asked, as_filter
 from .sources import Source, of_dataset
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from .. import batches, modes
 from ..filters import How
+from ..judge import native
 from ..quantity import usable
 from .boxes import Box, boxes, count
-from .judge import native
 from .names import as_bytes
 from .quality import dot
 

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         if args.html:
             from . import verify_page
 
-            verify_page.write(args.html, args.original, args.compressed, kept, problems, more)
+            verify_page.write(args.html, args.original, args.compressed, kept, problems, more, quantities)
     differs = _structure(args, lambda name: named.get(name, given), problems)
     if args.json:
         print(json.dumps(as_json(args, results, problems, more, differs, quantities), indent=1))
