@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes the pictures of tools anew, from the field of `make demo`; needs what `make demo` needs, xarray, h5netcdf and
-# chromium.
+# Makes the pictures of tools anew, of the field of `make demo` and of the file that the documentation's pages have;
+# needs what both need, and chromium.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -9,21 +9,13 @@ python=$root/.env/bin/python
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HDF5_PLUGIN_PATH="$root/target/plugin" H5Z_GPU_PLUGIN_PATH="$root/target/plugin"
-export PYTHONPATH="$root/plugin/python:$root/examples"
+export PYTHONPATH="$root/plugin/python:$root/tests/hosts"
 "$python" "$root/examples/demo.py"
 cd "$work"
-"$python" - <<'PYTHON'
-import demo, xarray
-
-x, lat, lon = demo.sea_level()
-axes = {"latitude": ("latitude", lat, {"units": "degrees_north"}),
-        "longitude": ("longitude", lon, {"units": "degrees_east"})}
-about = {"units": "m", "long_name": "height of the sea surface"}
-xarray.Dataset({"adt": (("latitude", "longitude"), x, about)}, axes).to_netcdf("sea.nc", engine="h5netcdf")
-PYTHON
-"$python" -m h5z_gpu advise sea.nc --html advise.html >/dev/null
-"$python" -m h5z_gpu repack sea.nc small.nc adt=absolute:0.001 >/dev/null
-"$python" -m h5z_gpu verify sea.nc small.nc --html verify.html >/dev/null
+"$python" -c 'import pathlib, samples; samples.page_files(pathlib.Path(), *samples.temperatures())'
+"$python" -m h5z_gpu advise in.nc --html advise.html >/dev/null
+"$python" -m h5z_gpu repack in.nc small.nc tas=absolute:0.01 >/dev/null
+"$python" -m h5z_gpu verify in.nc small.nc --html verify.html >/dev/null
 shot() {
     chromium --headless --no-sandbox --hide-scrollbars --window-size="$2" --screenshot="$1.png" \
         "file://$work/$1.html" 2>/dev/null

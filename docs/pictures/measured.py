@@ -5,6 +5,7 @@
 speed_kernels.svg   compression and decompression in the GPU's memory, geometric means over five fields
 speed_file.svg   through h5py, beside other filters, and whole arrays
 speed_unchanged.svg   programs as they are, and under `h5z-gpu run`
+compare.svg   filters on a CPU, from the table of `make compare` in measurements.md
 """
 import re
 import sys
@@ -16,7 +17,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).resolve().parent
-RECORD = (HERE.parent.parent / "tests/gpu/record.toml").read_text()
+ROOT = HERE.parent.parent
+RECORD = (ROOT / "tests/gpu/record.toml").read_text()
 WRITE, READ = "#2a5ca8", "#e08a1e"
 
 plt.rcParams.update({"svg.hashsalt": "h5z-gpu", "font.size": 11, "axes.spines.top": False, "axes.spines.right": False})
@@ -111,8 +113,22 @@ def unchanged(path):
     bars(path, rows, f"{title}\n{said('device')}, 16 cores, {said('date')}", "GB/s of uncompressed data")
 
 
+def compared(path):
+    """From the rows of measurements.md that `make compare` made."""
+    sys.path.insert(0, str(ROOT / "tests/bench"))
+    from compare_page import points
+
+    rows = []
+    for line in (HERE.parent / "measurements.md").read_text().splitlines():
+        name, fields, ratio, speeds, _, error, *_ = (*map(str.strip, line.strip("|").split("|")), *[""] * 6)
+        if re.fullmatch(r"\d+ of 13", fields) and re.fullmatch(r"\d+, \d+", speeds):
+            rows.append((name, error != "exact", float(ratio), *map(float, speeds.split(", "))))
+    points(rows, 1e-3, 13, path)
+
+
 if __name__ == "__main__":
     into = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     kernels(into / "speed_kernels.svg")
     files(into / "speed_file.svg")
     unchanged(into / "speed_unchanged.svg")
+    compared(into / "compare.svg")

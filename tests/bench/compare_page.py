@@ -76,38 +76,55 @@ def processor():
                 "an unknown processor")
 
 
-def plots(found, filters, a):
+def points(rows, rel, fields, *paths):
+    """Ratio over speed. Rows: a filter's name, whether it may lose bits, ratio, MB/s of writing and of reading."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    all_sums = {n: s for n, s in sums(found).items() if s["fields"]}
     fig, axes = plt.subplots(1, 2, figsize=(12, 5.5), sharey=True, layout="constrained")
-    for axis, i, what in zip(axes, (0, 1), ("write", "read")):
-        placed = []
-        for name, s in sorted(all_sums.items(), key=lambda item: -item[1]["ratio"]):
-            at, mine = (s["memory"][i], s["ratio"]), name.startswith("h5z-gpu")
-            axis.scatter(*at, marker="o" if filters[name][0] else "s", color="tab:blue" if mine else "tab:gray",
-                         zorder=3)
-            # A label that would cover others above it stands below its point.
-            near = sum(1 / 5 < at[0] / x < 5 and at[1] / y > 1 / 1.14 for x, y in placed)
-            placed.append(at)
-            axis.annotate(name, at, xytext=(5, (4, -10, -17)[min(near, 2)]), textcoords="offset points", fontsize=8)
+    for axis, i, what in zip(axes, (3, 4), ("write", "read")):
         axis.set(xscale="log", yscale="log", xlabel=f"{what}, MB/s of raw data, in memory")
+        for row in rows:
+            axis.scatter(row[i], row[2], marker="o" if row[1] else "s", zorder=3,
+                         color="tab:blue" if row[0].startswith("h5z-gpu") else "tab:gray")
         axis.margins(x=0.3, y=0.1)
         for shown in (axis.xaxis, axis.yaxis):
             shown.set_major_formatter("{x:g}")
             shown.set_minor_formatter("")
         axis.grid(which="both", alpha=0.25)
+    axes[0].set_yticks((2, 5, 10, 20))
     axes[0].set_ylabel("ratio, raw over stored bytes")
-    for marker, said in (("o", f"lossy, bound {a.rel:g} of the range"), ("s", "lossless")):
+    for marker, said in (("o", f"lossy, bound {rel:g} of the range"), ("s", "lossless")):
         axes[0].scatter([], [], marker=marker, color="black", label=said)
     fig.legend(loc="outside lower center", ncols=2)
-    fig.suptitle(f"Geometric means over {max(s['of'] for s in all_sums.values())} fields; up and to the right is "
-                 f"better")
-    for end in ("svg", "png"):
-        fig.savefig(a.out / f"speed.{end}", dpi=120)
+    fig.suptitle(f"Geometric means over {fields} fields; up and to the right is better")
+    fig.canvas.draw()  # from here on places are known, and labels find room
+    for axis, i in zip(axes, (3, 4)):
+        taken = [axis.transData.transform((row[i], row[2])) for row in rows]
+        taken = [matplotlib.transforms.Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in taken]
+        for row in rows:
+            for x, y, side in ((6, 5, "left"), (6, -12, "left"), (8, -3, "left"), (-6, 5, "right"), (-6, -12, "right")):
+                label = axis.annotate(row[0], (row[i], row[2]), xytext=(x, y), textcoords="offset points", fontsize=8,
+                                      ha=side)
+                box = label.get_window_extent()
+                if not any(box.overlaps(other) for other in taken):
+                    break
+                label.set_visible(False)
+            label.set_visible(True)
+            taken.append(box)
+    for path in paths:
+        fig.savefig(path, dpi=120, metadata={"Date": None})
+    plt.close(fig)
+
+
+def plots(found, filters, a):
+    import matplotlib.pyplot as plt
+
+    all_sums = {n: s for n, s in sums(found).items() if s["fields"]}
+    points([(n, filters[n][0], s["ratio"], *s["memory"]) for n, s in all_sums.items()], a.rel,
+           max(s["of"] for s in all_sums.values()), *(a.out / f"speed.{end}" for end in ("svg", "png")))
 
     lossy = {n: [r["error"] for r in found[n].values() if isinstance(r, dict)] for n in all_sums if filters[n][0]}
     fig, axis = plt.subplots(figsize=(8, 0.5 * len(lossy) + 1.5), layout="constrained")

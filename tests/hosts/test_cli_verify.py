@@ -216,8 +216,7 @@ def test_the_verdict_agrees_with_the_judge_on_hostile_values(tmp_path):
     """Errors on the limit, a step below and above it, subnormal, overflowing, infinite."""
     use(r"""
 import numpy as np, judge as by_hand
-from h5z_gpu.cli.judge import judge
-from h5z_gpu.cli.promise import Promise
+from h5z_gpu.judge import Promise, judge
 rng, n = np.random.default_rng(3), 0
 for dtype in ("f4", "f8"):
     for scale in (1e-320 if dtype == "f8" else 1e-44, 1e-30, 1.0, 1e30, 1e300 if dtype == "f8" else 1e38):
@@ -247,8 +246,7 @@ def test_relative_and_psnr_are_exact_at_the_limit():
     use(r"""
 import numpy as np
 from math import nextafter, inf
-from h5z_gpu.cli.judge import judge
-from h5z_gpu.cli.promise import Promise
+from h5z_gpu.judge import Promise, judge
 def held(pairs, mode, bound, fill=None):
     x, y = (np.array(v, "f8") for v in zip(*pairs))
     j = judge(x, y, Promise(mode, bound, None if fill is None else int(np.array(fill, "f8").view("u8"))))
@@ -361,9 +359,53 @@ def test_the_page_marks_a_broken_value(files, tmp_path):
     h5z_gpu("verify", files[0], path, "a=absolute:1e-2", "--dataset", "a", "--html", tmp_path / "p.html", status=1)
     page = (tmp_path / "p.html").read_text()
     assert (
-        "The circle marks the first broken value" in page and "slice at axis 0 5, with the first broken value" in page
+        "The circle marks the first broken value" in page and "slice at axis 0 5, with the most broken values" in page
     )
     assert "1 of 47989 values lie beyond the bound" in page
+
+
+def test_the_page_shows_where_what_is_kept_is_broken(tmp_path):
+    """In the slice with the most such values, and along a row; the marks of the figures are looked at."""
+    x = np.full((5, 60, 70), 2, "f4")
+    x[:, ::2, ::2] = 1.5
+    x[3, 20], x[3, 21, 35], x[1, 2, 2], x[3, 30, 40], x[3, 31, 66] = 0.01, 0, 0.01, 3, 3
+    x[2, 0, 0] = -1  # of the chunk that has the first two of the signs: they stay within its range
+    y = x.copy()
+    signs, tops = [(20, c) for c in range(33, 39)], [(30, 40), (31, 66)]
+    for at in signs:
+        y[(3, *at)] *= -1
+    y[3, 21, 35], y[1, 2, 2], y[3, 30, 40], y[3, 31, 66] = 0.02, -0.01, 3.1, 2.9
+    with h5py.File(tmp_path / "x.h5", "w") as f, h5py.File(tmp_path / "y.h5", "w") as g:
+        f["v"], f["row"] = x, x[3].reshape(-1)
+        g.create_dataset("v", data=y, chunks=(2, 30, 35))
+        g.create_dataset("row", data=y[3].reshape(-1), chunks=(4200,))
+    said = json.loads(use("""
+import json, sys
+from h5z_gpu.cli import main, page
+figure, seen = page.figure, []
+def look(drawn, alt, caption):
+    lines = [line for line in drawn.axes[0].lines if line.get_label() in ("sign", "zero", "range")]
+    marks = {str(line.get_label()): line.get_xydata().astype(int).tolist() for line in lines}
+    seen.append([alt, marks])
+    return figure(drawn, alt, caption)
+page.figure = look
+sys.stdout, out = sys.stderr, sys.stdout
+assert main(["verify", *sys.argv[1:3], "--absolute", "0.5", "--keep", "sign,zero,range", "--html", sys.argv[3]]) == 1
+print(json.dumps(seen), file=out)
+""", tmp_path / "x.h5", tmp_path / "y.h5", tmp_path / "page.html").splitlines()[-1])  # fmt: skip
+    said = dict(said)
+    where = "slice at axis 0 3, with the most broken values"
+    assert f"Map of the error of v, {where}; colours end at the bound, 0.5; the largest in this slice is 0.1" in said
+    assert f"Map of the values of v that break what is kept: sign 7, zero 1, range 7; {where}" in said, said
+    shown = [*signs, (21, 35), tops[0]]
+    for what in ("original", "reconstruction"):
+        (marks,) = (m for alt, m in said.items() if alt.startswith(f"Map of v, {what}, rows "))
+        expected = {"sign": shown[:-1], "zero": [(21, 35)], "range": shown[2:]}
+        assert marks == {name: [[c, r] for r, c in places] for name, places in expected.items()}, marks
+    (marks,) = (m for alt, m in said.items() if alt.startswith("row, original and reconstruction, from index 1"))
+    assert [at[0] for at in marks["sign"]] == [r * 70 + c for r, c in expected["sign"]], marks
+    held = {alt for alt, marks in said.items() if marks}
+    assert len(held) == 3, held
 
 
 def test_bad_input_is_refused_with_a_sentence(files, tmp_path):

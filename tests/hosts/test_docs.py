@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from conftest import HERE, PLUGIN, ROOT, clean, run
 from programs import filters, listed, stored_bytes
+from samples import page_files, temperatures
 from test_parallel import frames
 
 PAGES = sorted(p.relative_to(ROOT / "docs") for p in (ROOT / "docs").rglob("*.md"))
@@ -27,32 +28,13 @@ RUN += [f"gallery/{p.name}" for p in NOTEBOOKS]
 
 @pytest.fixture(scope="module")
 def field():
-    """Temperatures in kelvin, with some noise, and their coordinates."""
-    rng = np.random.default_rng(7)
-    time, lat, lon = np.arange(48.0), np.linspace(-89, 89, 96), np.arange(192) * 1.875
-    smooth = 288 - 40 * np.sin(np.radians(lat))[:, None] ** 2 + 3 * np.cos(np.radians(3 * lon))
-    tas = smooth + 5 * np.sin(2 * np.pi * time / 24)[:, None, None] + rng.normal(0, 0.02, (48, 96, 192))
-    return tas.astype("f4"), {"time": time, "lat": lat, "lon": lon}
+    return temperatures()
 
 
 @pytest.fixture
 def desk(field, tmp_path):
     """The folder that a page runs in."""
-    import netCDF4
-
-    tas, coordinates = field
-    with netCDF4.Dataset(tmp_path / "in.nc", "w") as ds:
-        units = {"time": "hours since 2000-01-01", "lat": "degrees_north", "lon": "degrees_east"}
-        for name, values in coordinates.items():
-            ds.createDimension(name, len(values))
-            v = ds.createVariable(name, "f8", (name,))
-            v.units = units[name]
-            v[:] = values
-        v = ds.createVariable("tas", "f4", ("time", "lat", "lon"))
-        v.units = "K"
-        v[:] = tas
-    with h5py.File(tmp_path / "in.h5", "w") as f:
-        f["tas"] = tas
+    page_files(tmp_path, *field)
     (tmp_path / "fields").symlink_to(ROOT / "target/fields/small")
     tools = tmp_path / ".bin"
     tools.mkdir()
@@ -144,8 +126,13 @@ def xarray(desk, tas):
     assert stored_bytes(desk / "unpacked.nc", "tas") < stored_bytes(desk / "packed.nc", "tas")
 
 
-CHECKS = {"index.md": first, "start.md": start, "arrays.md": arrays, "bound.md": bound, "commands.md": commands,
-          "xarray.md": xarray}
+def archive(desk, tas):
+    for name in ("small/2001.nc", "small/2003.nc", "new.nc", "new.h5"):
+        judged(desk / name, "tas", tas, "abs", 1e-2, 11002)
+
+
+CHECKS = {"index.md": first, "start.md": start, "archive.md": archive, "arrays.md": arrays, "bound.md": bound,
+          "commands.md": commands, "xarray.md": xarray}
 
 
 def stored_by_the_filter(path, name="tas"):

@@ -2,10 +2,12 @@
 """The HDF5 filter h5z-gpu for Python: importing this module makes it known to every HDF5 in the process.
 
 Lossy, Lossless   what to give to h5py's and xarray's `compression`
+Bounds   a table of bounds by variable, from a file, which save, netcdf.def_filter and xarray take in place of one
 write, read   whole arrays into h5py datasets and out of them, faster than through HDF5's pipeline
 save, load   the same for files: save("out.h5", {"v": array}, Lossy(1e-3))
 netcdf.def_filter   the same for a variable of netCDF4-python; netcdf.filter_of says what one has
 xarray   after `import h5z_gpu.xarray`: encodings of whole datasets, and saving what was opened
+Quantity, loosest   the loosest bounds under which means, gradients and the like stay within limits of their own
 compress, decompress   the codecs on NumPy arrays, without HDF5
 bfloat16   the type of HDF5 for it, for h5py's create_dataset
 provenance   attributes that say what was lost, and `enabled`, which turns them off
@@ -23,22 +25,27 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 __version__ = "0.1.0"
-__all__ = ["FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "bfloat16", "compress", "decompress", "load", "netcdf",
-           "provenance", "read", "register", "release_memory", "save", "write"]  # fmt: skip
+__all__ = ["Bounds", "FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "Quantity", "bfloat16", "compress",
+           "decompress", "load", "loosest", "netcdf", "provenance", "read", "register", "release_memory", "save",
+           "write"]  # fmt: skip
 
 if _TYPE_CHECKING:
     from . import netcdf, provenance
     from .arrays import compress, decompress
+    from .bounds_file import Bounds
     from .datasets import read, write
     from .files import load, save
     from .filters import FILTER_ID, Lossless, Lossy
     from .mltypes import bfloat16
+    from .quantity import Quantity
+    from .search import loosest
 
 # What is imported when it is first asked for: NumPy and h5py come with it, and `h5z_gpu.everywhere` has to be there
 # before h5py.
-_LATER = {"FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters", "bfloat16": "mltypes",
-          "compress": "arrays", "decompress": "arrays", "load": "files", "netcdf": "netcdf",
-          "provenance": "provenance", "read": "datasets", "save": "files", "write": "datasets"}  # fmt: skip
+_LATER = {"Bounds": "bounds_file", "FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters",
+          "Quantity": "quantity", "bfloat16": "mltypes", "compress": "arrays", "decompress": "arrays", "load": "files",
+          "loosest": "search", "netcdf": "netcdf", "provenance": "provenance", "read": "datasets", "save": "files",
+          "write": "datasets"}  # fmt: skip
 
 try:
     from .library import PLUGIN_PATH, release_memory

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .bounds_file import Bounds
 from .chunks import chunk_shape
 from .datasets import check_devices, check_threads, read, write
 from .filters import Lossless, Lossy
@@ -28,7 +29,7 @@ _MOST_IN_CHUNK = (4 << 30) - 1  # bytes, of HDF5
 def save(
     path: str | os.PathLike[str],
     arrays: Mapping[str, Any],
-    how: Lossy | Lossless | None = None,
+    how: Lossy | Lossless | Bounds | None = None,
     *,
     mode: str = "w",
     chunks: int | tuple[int, ...] | None = None,
@@ -56,8 +57,9 @@ def save(
         Names of the datasets, which may have groups in front ("run1/v"), and arrays of any shape: of numbers, truth
         values, complex numbers, texts of a fixed number of bytes (`S`) or structures of these, or of the types of
         `ml_dtypes`: bfloat16, which keeps the bound, and those of one byte, which keep every bit.
-    how : Lossy or Lossless, optional
-        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. A bound of the range of the
+    how : Lossy, Lossless or Bounds, optional
+        Or the keywords of `Lossy`, such as `absolute=1e-3`; every bit is kept without. `Bounds` gives each array what
+        its table has for the name, and for the attributes of an array that has `attrs`. A bound of the range of the
         dataset (`relative=1e-4, of="dataset"`) is stored as the absolute bound that it comes to, the range in the
         attribute `h5z_gpu_range`.
     mode : {"w", "x", "w-", "a", "r+"}
@@ -86,13 +88,13 @@ def save(
     check_threads(threads)
     path = _path(path)
     judge(path, mode)
-    plans = [_plan(name, given, how, chunks, devices) for name, given in _named(arrays).items()]
+    plans = [_plan(name, given, _of_table(how, name, given), chunks, devices) for name, given in _named(arrays).items()]
     _rehearse(plans)
     if mode in ("a", "r+") and os.path.exists(path) and os.path.getsize(path):
         _check_free(path, plans)
     with whole(path, mode) as part, closing(h5py.File(part, "r+" if os.path.getsize(part) else "w")) as f:
         for plan in plans:
-            _write(f, plan, how, threads, progress, devices, provenance)
+            _write(f, plan, threads, progress, devices, provenance)
 
 
 def load(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, threads: int = 0,
@@ -139,6 +141,7 @@ class _Plan(NamedTuple):
     given: Any
     shape: tuple[int, ...]
     dtype: np.dtype
+    how: Lossy | Lossless
     chunks: tuple[int, ...] | None  # None: in one piece, without the filter
     ranged: bool  # the bound follows the range of the values
     keywords: dict[str, Any]  # for create_dataset; of a ranged bound without it
@@ -153,14 +156,18 @@ def _path(path: Any) -> str:
                         "h5z_gpu.write writes into a dataset of an open file") from None
 
 
-def _filter(how: Any) -> Lossy | Lossless:
+def _filter(how: Any) -> Lossy | Lossless | Bounds:
     if how is None:
         return Lossless()
-    if isinstance(how, (Lossy, Lossless)):
+    if isinstance(how, (Lossy, Lossless, Bounds)):
         return how
     number = hasattr(how, "__float__") and not isinstance(how, (bool, np.ndarray))
     meant = f"did you mean absolute={how!r}?" if number else "give h5z_gpu.Lossy(absolute=1e-3) or h5z_gpu.Lossless()"
     raise TypeError(f"h5z-gpu: how = {how!r}; {meant}")
+
+
+def _of_table(how: Lossy | Lossless | Bounds, name: str, given: Any) -> Lossy | Lossless:
+    return how.how(name, getattr(given, "attrs", None)) or Lossless() if isinstance(how, Bounds) else how
 
 
 def _named(arrays: Any) -> dict[str, Any]:
@@ -198,7 +205,7 @@ def _plan(name: str, given: Any, how: Lossy | Lossless, chunks: Any, devices: st
     _check_type(name, dtype)
     marked, dtype = (dtype.name if stored(dtype) != dtype else None), stored(dtype)
     if 0 in shape or not shape:
-        return _Plan(name, given, shape, dtype, None, False, {}, marked)
+        return _Plan(name, given, shape, dtype, how, None, False, {}, marked)
     own = chunk_shape(shape, dtype.itemsize) if chunks is None else _chunks(name, chunks, shape, dtype)
     keywords = dict(how.for_range(None))
     keywords.pop("fillvalue", None)  # of floating-point data
@@ -210,7 +217,7 @@ def _plan(name: str, given: Any, how: Lossy | Lossless, chunks: Any, devices: st
                 )
         keywords["fillvalue"] = how.fill_value
     ranged = how.of == "dataset" and is_bounded(dtype)
-    return _Plan(name, given, shape, dtype, own, ranged, keywords, marked)
+    return _Plan(name, given, shape, dtype, how, own, ranged, keywords, marked)
 
 
 def _made_when_asked_for(array: Any) -> bool:
@@ -312,7 +319,7 @@ def _create(f: h5py.File, plan: _Plan, keywords: dict[str, Any]) -> h5py.Dataset
     return dataset
 
 
-def _write(f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progress: bool | None, devices: str | None,
+def _write(f: h5py.File, plan: _Plan, threads: int, progress: bool | None, devices: str | None,
            provenance: bool | None) -> None:  # fmt: skip
     array = as_array(plan.given)
     if array.dtype.name == plan.marked:
@@ -321,9 +328,9 @@ def _write(f: h5py.File, plan: _Plan, how: Lossy | Lossless, threads: int, progr
         said, found = f"{plan.dtype} of shape {plan.shape}", f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"h5z-gpu: {plan.name} said that it is {said}, and is {found}")
     keywords, range_ = plan.keywords, None
-    if plan.ranged and isinstance(how, Lossy):
-        range_ = value_range(array, fill_value=how.fill_value, threads=threads)
-        keywords = keywords | dict(how.for_range(range_))
+    if plan.ranged and isinstance(plan.how, Lossy):
+        range_ = value_range(array, fill_value=plan.how.fill_value, threads=threads)
+        keywords = keywords | dict(plan.how.for_range(range_))
     dataset = _create(f, plan, keywords)
     if range_ is not None:
         dataset.attrs["h5z_gpu_range"] = range_

@@ -6,12 +6,9 @@ As a text, names with + between them; as a value, a tuple of names in the librar
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union
+from typing import Union
 
 from . import modes
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Keep = Union[str, Iterable[str], None]
 """What a user gives: names with + or commas between them, or an iterable of names."""
@@ -59,28 +56,3 @@ def kept(keep: Iterable[str]) -> str:
     """What is kept, in words: "signs, zeros and the range of each chunk kept"; "" for nothing."""
     found = [modes.keeps()[name].what for name in keep]
     return f"{' and '.join(filter(None, (', '.join(found[:-1]), *found[-1:])))} kept" if found else ""
-
-
-def broken(x: np.ndarray, y: np.ndarray, keep: Iterable[str], fill: Any = None) -> np.ndarray:
-    """Where a chunk `x` that came back as `y` breaks what was to be kept.
-
-    NaN, infinities and the fill value, which have to keep their bits in any case, break nothing here.
-    """
-    import numpy as np
-
-    keep, word = tuple(keep), f"u{x.dtype.itemsize}"
-    a, b = (np.ascontiguousarray(v).view(word) for v in (x, y))
-    special = np.zeros((), x.dtype) if fill is None else np.asarray(fill, x.dtype)
-    padding = a == special.reshape(1).view(word)[0]
-    found = np.zeros(x.shape, bool)
-    if "sign" in keep:
-        found |= ((x > 0) != (y > 0)) | ((x < 0) != (y < 0))
-    zero = (x == 0) & (a != b)
-    if "zero" in keep:
-        found |= zero
-    if "range" in keep:
-        counted = x[np.isfinite(x) & ~padding]
-        low, high = (counted.min(), counted.max()) if counted.size else (0, 0)
-        found |= zero | ((a != b) & ((x == low) | (x == high) | ~((low <= y) & (y <= high))))
-    found &= np.isfinite(x) & ~(padding & (fill is not None))
-    return found

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import capi
+from .bounds_file import Bounds
+from .conventions import is_coordinate, is_flag
 from .filters import FILTER_ID, How, Lossless, Lossy
 from .loaded import opened, serving
 from .provenance import on_variable, wanted
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 _READ_ONLY, _NOT_IN_DEFINE_MODE, _NOT_NETCDF4, _LATE, _NO_FILTER = -37, -39, -111, -123, -136
 
 
-def def_filter(variable: netCDF4.Variable[Any], how: How, *, provenance: bool | None = None) -> None:
+def def_filter(variable: netCDF4.Variable[Any], how: How | Bounds, *, provenance: bool | None = None) -> None:
     """Gives a variable the filter. Call it right after `createVariable`, before data is written or the file is synced.
 
     A variable without chunks gets chunks of netCDF's choice: give `chunksizes` to `createVariable` for others. Numbers
@@ -36,9 +38,10 @@ def def_filter(variable: netCDF4.Variable[Any], how: How, *, provenance: bool | 
     variable : netCDF4.Variable
         With one axis or more, of a file that was opened for writing with format "NETCDF4"; in any group, of any byte
         order.
-    how : Lossy or Lossless
+    how : Lossy, Lossless or Bounds
         A `fill_value` becomes the variable's `_FillValue`. One that `createVariable` was given counts as well: nothing
-        is to be repeated here.
+        is to be repeated here. `Bounds` gives what its table has for the variable, and no filter where it has nothing;
+        coordinates and flags keep every bit. Set `standard_name` and `units` before.
     provenance : bool, optional
         Whether attributes say what is lost: `lossy_compression`, `lossy_compression_bound` and the like. Default: as
         `h5z_gpu.provenance.enabled`, True.
@@ -60,9 +63,14 @@ def def_filter(variable: netCDF4.Variable[Any], how: How, *, provenance: bool | 
     >>> h5z_gpu.netcdf.def_filter(v, h5z_gpu.Lossy(absolute=1e-3))
     >>> v[:] = a
     """
-    if not isinstance(how, (Lossy, Lossless)):
+    if not isinstance(how, (Lossy, Lossless, Bounds)):
         raise TypeError(f"h5z-gpu: how = {how!r}; give h5z_gpu.Lossy(absolute=1e-3) or h5z_gpu.Lossless()")
     lib = _library(variable)
+    if isinstance(how, Bounds):
+        found = _of_table(how, variable)
+        if found is None:
+            return
+        how = found
     name = f"variable {variable.name!r}"
     if variable._isvlen or variable.dtype is str:
         raise ValueError(
@@ -153,6 +161,12 @@ def _library(variable: Any) -> ctypes.CDLL:
             f"h5z-gpu: netCDF-C {module.__netcdf4libversion__} has no filters of this kind; 4.8 or newer is needed"
         )
     return lib
+
+
+def _of_table(table: Bounds, variable: Any) -> How | None:
+    said = {name: variable.getncattr(name) for name in variable.ncattrs()}
+    exact = variable.name in variable.dimensions or is_coordinate(said, variable.name) or is_flag(said)
+    return table.how(f"{variable.group().path}/{variable.name}", said, exact=exact or not _floats(variable))
 
 
 def _ids(variable: Any) -> tuple[int, int]:

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from . import batches, keep, modes
+from . import batches, modes
 from .conventions import limits_in
 from .filters import Lossless, Lossy
+from .judge import Promise, bits_of, judge, native
 
 if TYPE_CHECKING:
     import h5py
@@ -102,7 +103,7 @@ class Ranges:
         for origin in itertools.product(*starts):
             part = tuple(slice(o, o + c) for o, c in zip(origin, chunk))
             if wrong[part].any():
-                frame = self._frame(_whole(values[part], chunk, self.fill), _whole(back[part], chunk, self.fill))
+                frame = self.frame(*(whole_chunk(v[part], chunk, self.fill) for v in (values, back)))
                 place = tuple(o + b.start for o, b in zip(origin, box))
                 dataset.id.write_direct_chunk(place, frame)
 
@@ -112,7 +113,7 @@ class Ranges:
         found = f"; chunks encoded again{exact}, so that valid values stay valid: {self.mended}" * bool(self.mended)
         return found + f"; values that crossed a limit of valid ones: {self.left}" * bool(self.left)
 
-    def _frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
+    def frame(self, x: np.ndarray, back: np.ndarray) -> bytes:
         """The frame of a chunk `x` that came back as `back`."""
         self.mended += 1
         with np.errstate(all="ignore"):
@@ -134,9 +135,12 @@ class Ranges:
         (frame,) = batches.encode([given], how.words, fill)
         out = np.empty_like(x)
         batches.decode([np.frombuffer(frame, np.uint8)], [out])
-        good = not self.differ(x, out).any() and _within(x, out, allowed)
-        # The filter has kept signs, zeros and the range of what it was given.
-        return frame if good and not keep.broken(x, out, self.how.keep, self.fill).any() else None
+        # The filter has kept its promise about what it was given.
+        mode, bound = (self.how.mode.keyword, self.how.bound) if np.ndim(allowed) else ("absolute", float(allowed))
+        own = None if self.fill is None else bits_of(np.asarray(self.fill, x.dtype))
+        promise = Promise(mode, bound, own, keep=self.how.keep)
+        good = not self.differ(x, out).any() and not judge(native(x), native(out), promise).found.broken
+        return frame if good else None
 
     def _pulled(self, x: np.ndarray, back: np.ndarray, allowed: Any) -> Optional[np.ndarray]:
         crossed = self.differ(x, back)
@@ -196,14 +200,6 @@ class Ranges:
         return float(step) if step * _FINEST > allowed else None
 
 
-def _within(x: np.ndarray, y: np.ndarray, allowed: Any) -> bool:
-    """Whether values are within what is allowed, or unchanged. A difference that was rounded counts as too large."""
-    with np.errstate(all="ignore"):
-        error = np.abs(x.astype(np.float64) - y)
-        good = (error <= np.asarray(allowed) * (1 - 2.0**-51)) | (x == y) | (np.isnan(x) & np.isnan(y))
-    return bool(good.all())
-
-
 def _cast(value: float, dtype: np.dtype, toward: Optional[float] = None) -> Any:
     """A limit in the type of the values: the nearest number, or the first from the limit on in a direction."""
     with np.errstate(all="ignore"):
@@ -223,8 +219,8 @@ def is_of_numpy(dataset: h5py.Dataset) -> bool:
         return False
 
 
-def _whole(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
-    """A whole chunk, filled up where the dataset ends."""
+def whole_chunk(part: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
+    """A chunk as HDF5 hands it to the filter: filled up where the dataset ends."""
     if part.shape == chunk:
         return np.ascontiguousarray(part)
     whole = np.full(chunk, 0 if fill is None else fill, part.dtype)

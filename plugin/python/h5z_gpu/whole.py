@@ -10,7 +10,8 @@
 
 Whatever happens before the third step, the file that was there is as it was, byte for byte. An exception, Ctrl-C and
 SIGTERM remove the unfinished file. What ends a process at once (SIGKILL, a power failure) leaves it under its hidden
-name. No later run removes it: another machine that shares the folder may be writing it.
+name. No later run removes it, since another machine that shares the folder may be writing it, but one that has locked
+the folder against others of its kind: `remove_unfinished`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import shutil
 import signal
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def whole(path: Path, mode: str = "w") -> Iterator[str]:
     target, old = judge(path, mode)
     copied = old is not None and mode in ("a", "r+")
     folder, name = os.path.split(target)
-    short = os.fsdecode(os.fsencode(name)[:200])  # a name has 255 bytes at most
-    part = os.path.join(folder, f".{short}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    part = os.path.join(folder, f".{_short(name)}.{os.getpid()}.{secrets.token_hex(4)}.part")
     with contextlib.ExitStack() as kept:
         kept.enter_context(stoppable())
         kept.callback(_remove, part)
@@ -194,9 +194,18 @@ def take_name(part: str, path: Path, mode: str = "w") -> None:
                      f"{why.strerror}") from None
 
 
-def put(path: Path, data: bytes) -> None:
+def remove_unfinished(folder: Path, names: Iterable[str]) -> None:
+    """Removes what killed processes have left of files of these names. The caller knows that no process writes them."""
+    shorts = {_short(name) for name in names}
+    for left in os.listdir(folder):
+        found = re.fullmatch(r"\.(.+)\.\d+\.[0-9a-f]{8}\.part", os.fsdecode(left), re.DOTALL)
+        if found and found[1] in shorts:
+            _remove(os.path.join(os.fsdecode(folder), os.fsdecode(left)))
+
+
+def put(path: Path, data: bytes, mode: str = "w") -> None:
     """Writes a file of these bytes, whole. OSError as of `whole`."""
-    with whole(path) as part:
+    with whole(path, mode) as part:
         try:
             with open(part, "wb") as f:
                 f.write(data)
@@ -329,6 +338,11 @@ def _sync(path: str) -> None:
         raise OSError(why.errno, why.strerror, path) from None
     finally:
         os.close(descriptor)
+
+
+def _short(name: str) -> str:
+    """What of a file's name stands in that of the unfinished file: a name has 255 bytes at most."""
+    return os.fsdecode(os.fsencode(name)[:200])
 
 
 def _remove(part: str) -> None:

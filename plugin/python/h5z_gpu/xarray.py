@@ -23,6 +23,7 @@ import xarray as xr
 
 from . import provenance as attributes
 from .backend import Engine, install, settled
+from .bounds_file import Bounds
 from .chunks import CHUNK_BYTES, SUITABLE, variable_chunks
 from .conventions import ANCILLARY, NAMING, is_coordinate, is_flag, limits_in, missing_in, names_by, numbers_in
 from .filters import How, Lossless, Lossy
@@ -36,7 +37,7 @@ __all__ = ["Engine", "encoding", "filters_of", "from_packing", "to_netcdf"]
 
 install()
 
-Hows = Union[Lossy, Lossless, Mapping[Any, "How | None"], None]
+Hows = Union[Lossy, Lossless, Bounds, Mapping[Any, "How | None"], None]
 
 # What an encoding says of the values rather than of how they are stored. "coordinates" is taken from the dataset's own
 # encoding.
@@ -65,10 +66,10 @@ def encoding(
     ----------
     ds : xarray.Dataset
         With NumPy or dask arrays.
-    how : Lossy, Lossless, mapping or None
-        For all data variables, or by name for some; None, as a whole or for a name, asks for none. A `fill_value`
-        becomes `_FillValue`; else that of the source is kept. With of="dataset" the range of each variable is found
-        now, and its bound is absolute.
+    how : Lossy, Lossless, Bounds, mapping or None
+        For all data variables, or by name for some; None, as a whole or for a name, asks for none. `Bounds` is for the
+        data variables that its table has entries for. A `fill_value` becomes `_FillValue`; else that of the source is
+        kept. With of="dataset" the range of each variable is found now, and its bound is absolute.
     chunks : mapping of dimension to int, optional
         Extents of chunks along these dimensions. Who appends step by step along time gives {"time": 1}.
     chunk_bytes : int, optional
@@ -126,7 +127,7 @@ def to_netcdf(
     path : str or path-like
         As for `ds.to_netcdf`. The file is there whole or not at all, as by `h5z_gpu.save`: with mode "a" a copy of it
         is added to, which replaces it when it is complete. By compute=False it is written later, and in place.
-    how : Lossy, Lossless, mapping or None, optional
+    how : Lossy, Lossless, Bounds, mapping or None, optional
         As for `encoding`. Default: each variable keeps what it had in the file that it was opened from.
     engine : {"h5netcdf", "netcdf4"}, optional
         Default: netcdf4 where it is installed, as of xarray; h5netcdf for what netCDF-C has no way to write (files in
@@ -297,17 +298,17 @@ def _asked(ds: xr.Dataset, how: Hows, unlimited: set[Hashable]) -> dict[Hashable
     asked: dict[Hashable, How | None] = {}
     if how is None:
         return asked
-    if isinstance(how, (Lossy, Lossless)):
+    if isinstance(how, (Lossy, Lossless, Bounds)):
         exact, flags = _named_by(ds, NAMING), _named_by(ds, (ANCILLARY,))
         for name, variable in ds.data_vars.items():
-            v = variable.variable
+            v, said = variable.variable, {**variable.encoding, **variable.attrs}
             unfilled = not all(n or d in unlimited for d, n in v.sizes.items())
-            if name in exact or not v.ndim or unfilled or is_coordinate({**v.encoding, **v.attrs}):
+            if name in exact or not v.ndim or unfilled or is_coordinate(said):
                 continue
-            if _holds_floats(v) and name not in flags and not is_flag(v.attrs):
-                asked[name] = how
-            elif v.dtype.kind in "fiubmM":
-                asked[name] = Lossless() if isinstance(how, Lossy) else how
+            keeps = not _holds_floats(v) or name in flags or is_flag(v.attrs)
+            one = how.how(str(name), said, exact=keeps) if isinstance(how, Bounds) else how
+            if one is not None and (not keeps or v.dtype.kind in "fiubmM"):
+                asked[name] = Lossless() if keeps and isinstance(one, Lossy) else one
         return asked
     if not isinstance(how, Mapping):
         raise TypeError(

@@ -36,6 +36,8 @@ class Advice:
     """The fill value is one that the file does not declare."""
     packed: bool = False
     """The file holds integers, which become values of `dtype`; `raw` are their bytes."""
+    fixed: bool = False
+    """Its bound holds for the usual chunks and codec alone, since derived quantities were judged with them."""
     trial: Optional[Trial] = None
     """The choice, on the chunks of the prediction."""
     chunks: int = 0

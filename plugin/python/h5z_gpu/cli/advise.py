@@ -8,6 +8,8 @@ written. Coordinates, integers and the like stay exact. The last lines are comma
     h5z-gpu advise in.nc
     h5z-gpu advise in.nc tas=absolute:0.05 --html advice.html       with a bound of one's own
     h5z-gpu advise in.nc --keep range                               with ranges kept beside proposed bounds
+    h5z-gpu advise in.nc --quantity 'mean(tas, time) 1e-4'          with the loosest bounds that keep this mean so
+    h5z-gpu advise in.nc --write-bounds bounds.toml                 for h5z-gpu repack --bounds, many files
 
 The advice is about what a file can tell. What the data is for, nobody but its user knows.
 """
@@ -27,14 +29,19 @@ from ..chunks import chunk_shape
 from ..conventions import text_of
 from ..progress import bar
 from ..filters import Lossless, Lossy
+from ..quantity import usable
+from ..ranges import whole_chunk
+from ..whole import judge, put
 from . import advise_text, common, quality
 from .advice import Advice, Kept
 from .common import Problem, say
 from .promise import Asked, add_keep, as_filter, keep_from, mixed, named_bounds
+from .quantities import add_quantities, bounds_for, quantities_from
 
 if TYPE_CHECKING:
     import h5py
 
+    from ..search import Found
     from .trials import Trial
 
 FIRST_BYTES = 8 << 20
@@ -64,12 +71,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a bound to try in place of a proposal, such as tas=absolute:0.05",
     )
     add_keep(parser, "beside bounds that are proposed, but point-wise ones")
+    add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument(
         "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
     )
     parser.add_argument("--unpack", action="store_true",
                         help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
+    parser.add_argument("--write-bounds", metavar="FILE", help="write a table of the bounds, for repack --bounds; FILE "
+                        "must not exist")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     mixed(parser)
 
@@ -82,10 +92,17 @@ def run(args: argparse.Namespace) -> int:
         from . import page
 
         page.ready(args.html)
-    named = named_bounds(args.bounds)
+    if args.write_bounds:
+        with common.writing(args.write_bounds):
+            judge(args.write_bounds, "x")
+    named, quantities = named_bounds(args.bounds), quantities_from(args)
     with common.open_file(args.file) as file:
         kept: list[Kept] = []
-        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack, keep=keep_from(args))
+        searched: list[Found] = []
+        if quantities:
+            named, searched = bounds_for(file, quantities, named, keep=keep_from(args))
+        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack, keep=keep_from(args),
+                       fixed=frozenset(name for each in searched for name in each.hows))  # fmt: skip
         total = os.path.getsize(args.file)
         netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
         from .apply import lines
@@ -95,10 +112,15 @@ def run(args: argparse.Namespace) -> int:
         from . import advise_page
 
         advise_page.write(args.html, args.file, found, kept, commands)
+    if args.write_bounds:
+        from .apply import table
+
+        with common.writing(args.write_bounds):
+            put(args.write_bounds, table(args.file, found, kept), "x")
     if args.json:
-        print(json.dumps(quality.plain(advise_text.as_json(args.file, found, kept, commands)), indent=1))
+        print(json.dumps(quality.plain(advise_text.as_json(args.file, found, kept, commands, searched)), indent=1))
         return 0
-    advise_text.show(args.file, total, found, kept, commands)
+    advise_text.show(args.file, total, found, kept, commands, searched)
     if args.html:
         say("", f"The page is {args.html}")
     return 0
@@ -106,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
 
 def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: int = 0, quick: bool = False,
            kept: Optional[list[Kept]] = None, unpack: bool = False,
-           keep: tuple[str, ...] = ()) -> list[Advice]:  # fmt: skip
+           keep: tuple[str, ...] = (), fixed: frozenset[str] = frozenset()) -> list[Advice]:  # fmt: skip
     """Advice on each variable of a file that may lose bits.
 
     Parameters
@@ -125,6 +147,8 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
         Packed integers are looked at as the values that they stand for.
     keep : tuple of str
         What is kept beside proposed bounds that take it.
+    fixed : frozenset of str
+        Variables of `named` whose bounds hold for the chunks, codec and fill value of `repack` alone.
     """
     from .objects import datasets
     from .integers import compresses, saved
@@ -166,17 +190,18 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
             asked = named.get(dataset.name.strip("/"))
-            found.append(_advise(dataset, asked, keep, seed, quick, share, most, CURVE_BYTES // len(chosen)))
+            found.append(_advise(dataset, asked, keep, seed, quick, share, most, CURVE_BYTES // len(chosen),
+                                 dataset.name.strip("/") in fixed))  # fmt: skip
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
 
 def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...], seed: int, quick: bool, share: int,
-            first_bytes: int, for_curves: int) -> Advice:  # fmt: skip
+            first_bytes: int, for_curves: int, fixed: bool = False) -> Advice:  # fmt: skip
     from .packed import Unpacked
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected
-    from .trials import Sampler, attempt, padded, usable
+    from .trials import Sampler, attempt
 
     units = text_of(dataset, "units") or ""
     packed = dataset.packing if isinstance(dataset, Unpacked) else None
@@ -187,7 +212,8 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
     sampler = Sampler(dataset, chunk, seed)
     first = [sampler.read(box) for box in sampler.draw(max(2, first_bytes // bytes_each))]
-    hidden = sentinel(np.concatenate([b[np.isfinite(b)] for b in first])) if fill is None else None
+    own = fill is not None or fixed
+    hidden = None if own else sentinel(np.concatenate([b[np.isfinite(b)] for b in first]))
     fill = hidden if fill is None else fill
     proposal = propose(first, [usable(b, fill) for b in first], dataset, units)
     if hidden is not None:
@@ -201,15 +227,17 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
         elif "range" in keep and asked is None:
             proposal.reason += ". Such a bound keeps signs and zeros by itself, but not the range"
     if asked is not None:
-        proposal.how, proposal.reason = as_filter(asked), "as you asked"
+        proposal.how, proposal.reason = as_filter(asked), "as the quantities allow" if fixed else "as you asked"
     if isinstance(proposal.how, Lossy) and against:
         proposal.how, proposal.reason = Lossless(), against
     raw = dataset.size * (dataset.dtype if packed is None else packed.packed).itemsize
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal,
                     fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None,
-                    packed is not None)  # fmt: skip
-    whole = [padded(b, chunk, fill) for b in first]
+                    packed is not None, fixed)  # fmt: skip
+    whole = [whole_chunk(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
+    if fixed:
+        advice.how, advice.chunk = proposal.how, chunk
     if quick:
         return advice
     if advice.chunk != chunk:
@@ -217,7 +245,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
         bytes_each = math.prod(advice.chunk) * dataset.dtype.itemsize
     advice.chunks = sampler.total
     _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)
-    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt, padded)
+    _predict(advice, sampler, max(share, LEAST_BYTES), bytes_each, attempt)
     return advice
 
 
@@ -292,7 +320,7 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
         advice.curves[codec] = points
 
 
-def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any, padded: Any) -> None:
+def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: Any) -> None:
     """Encodes more and more chunks, until their mean size is known well enough or there are no more."""
     wanted, seen = 4, set[str]()
     trial: Any = None
@@ -300,7 +328,7 @@ def _predict(advice: Advice, sampler: Any, most: int, bytes_each: int, attempt: 
         boxes = [b for b in sampler.draw(wanted) if repr(b) not in seen]
         seen.update(map(repr, boxes))
         for first in range(0, len(boxes), 8):
-            blocks = [padded(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
+            blocks = [whole_chunk(sampler.read(b), advice.chunk, advice.fill) for b in boxes[first : first + 8]]
             more = attempt(blocks, advice.how, advice.fill)
             trial = more if trial is None else _joined(trial, more)
         advice.trial = trial

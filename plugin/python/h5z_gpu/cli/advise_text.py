@@ -9,8 +9,10 @@ from .. import keep
 from ..filters import How, Lossless
 from . import common
 from .common import say
+from .quantities import found_as_json, show_found
 
 if TYPE_CHECKING:
+    from ..search import Found
     from .advice import Advice, Kept
     from .trials import Trial
 
@@ -53,7 +55,9 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
     return found
 
 
-def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> None:
+def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]],
+         searched: list[Found]) -> None:  # fmt: skip
+    show_found(searched)
     for a in found:
         say(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
         for name, text in prediction(a):
@@ -73,7 +77,8 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
         say("", f"# {name}", *text.split("\n"))
 
 
-def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]]) -> dict[str, Any]:
+def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]],
+            searched: list[Found]) -> dict[str, Any]:  # fmt: skip
     """The advice, as JSON can hold it."""
 
     def point(t: Trial, a: Advice) -> dict[str, Any]:
@@ -99,4 +104,4 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
             "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
         })  # fmt: skip
     return {"file": path, "variables": every, "exact": [{"name": k.name, "why": k.why, "note": k.note} for k in kept],
-            "commands": dict(commands)}  # fmt: skip
+            "quantities": list(map(found_as_json, searched)), "commands": dict(commands)}  # fmt: skip

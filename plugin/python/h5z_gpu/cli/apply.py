@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The lines that apply an advice: of this program, h5repack, nccopy, h5py and xarray."""
+"""What applies an advice: lines of this program, h5repack, nccopy, h5py and xarray, and a table of bounds."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from .. import bounds_file, keep
 from ..filters import FILTER_ID, Lossless
-from .common import quoted
+from .common import quoted, shown
 
 if TYPE_CHECKING:
-    from .advice import Advice
+    from .advice import Advice, Kept
 
 
 def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]:
@@ -26,7 +27,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
     # A codec of one variable, chunks other than repack's own and fill values that nobody declared are what --advise
     # alone hands on.
     if any(a.how.codec != "auto" or a.chunk != a.usual or a.hidden for a in found):
-        own = ["h5z-gpu", "repack", path, out, "--advise", *unpack]
+        fixed = [f"{a.name}={bound_text(a.how)}" for a in found if a.fixed]
+        own = ["h5z-gpu", "repack", path, out, *fixed, "--advise", *unpack]
     made = [("h5z-gpu", _folded(own))]
     root = [a for a in found if "/" not in a.name]
     found = [a for a in found if not a.packed]  # no other tool unpacks, but xarray
@@ -41,6 +43,26 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
             )
         )
     return made
+
+
+def table(path: str, found: list[Advice], kept: list[Kept]) -> bytes:
+    """The advice as a table of bounds, with its reasons in comments."""
+    unpack = " --unpack" if any(a.packed for a in found) else ""
+    rows = [shown(f"# Bounds for {path}, proposed by h5z-gpu advise; for h5z-gpu repack --bounds{unpack}.")]
+    for a in found:
+        rows += ["", shown(f"# {a.proposal.reason}")]
+        if a.hidden:
+            rows.append("# That is so by repack --advise; by a table only a value is kept that the file declares.")
+        rows.append(f"[{bounds_file.quoted(a.name)}]")
+        mode = a.how.mode
+        rows.append("lossless = true" if mode.of == "none" else f"{mode.keyword} = {a.how.bound!r}")
+        units = a.units if mode.of == "data" and a.units.isprintable() else ""
+        said = {"keep": keep.text(a.how.keep), "codec": a.how.codec, "units": units}
+        rows += [f"{key} = {bounds_file.quoted(text)}" for key, text in said.items() if text not in ("", "auto")]
+    rows += ["", *(shown(f"# {k.name} stays exact, as it {k.why}") for k in kept)]
+    rows += [] if found else ['["*"]', "lossless = true"]
+    # Bytes of names that are no text, which TOML cannot hold, become a pattern: any letter.
+    return "\n".join((*rows, "")).encode(errors="replace")
 
 
 def _other_tools(path: str, out: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]:

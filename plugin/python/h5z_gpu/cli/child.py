@@ -35,7 +35,7 @@ _PR_SET_PDEATHSIG = 1
 _ASKED = _signals("INT", "TERM", "HUP")
 _SI_USER = 0  # sent by kill(2), and not by the terminal
 _PATIENCE = 3  # times that a process is asked to end
-_CRASHES = _signals("SEGV", "BUS", "ABRT", "FPE", "ILL")
+CRASHES = _signals("SEGV", "BUS", "ABRT", "FPE", "ILL")
 
 
 class Died(Exception):
@@ -100,7 +100,7 @@ def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
     except (EOFError, ConnectionResetError):
         _, status = os.waitpid(pid, 0)
         pid = 0
-        if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _CRASHES:
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) not in CRASHES:
             raise Problem(f"the process that reads the file was ended by {_ending(status)}, as where memory is short; "
                           "nothing was written") from None
         raise Died(f"HDF5 crashed ({_ending(status)})", at) from None
@@ -133,10 +133,10 @@ def _settle() -> None:
         signal.signal(number, signal.SIG_DFL)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    _end_with_parent()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Sees that this process does not outlive its parent, however that ends."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -169,7 +169,7 @@ def program(command: Callable[[], int]) -> int:
     pid = os.fork()
     if not pid:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _end_with_parent()
+        end_with_parent()
         return command()
     asked = 0
     while True:
@@ -187,7 +187,7 @@ def program(command: Callable[[], int]) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
-    if os.WTERMSIG(status) in _CRASHES:
+    if os.WTERMSIG(status) in CRASHES:
         say(f"h5z-gpu: HDF5 crashed ({_ending(status)}). It does so on files whose own tables are damaged: "
               "h5z-gpu recover IN OUT takes what can be read of one", file=sys.stderr)
         return 2

@@ -11,14 +11,14 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..chunks import chunk_shape
+from ..judge import Judged, Promise, judge, native, words_of
 from . import quality
 from .boxes import Box, boxes, cut, grown
 from .common import refuse_absurd
 from .elements import differing, layout_of, types_equal
-from .judge import Judged, judge, native, words_of
 from .leads import Filled
 from .matching import common_part, matched, promise_as_read
-from .promise import Asked, Promise, of_user, promise_of
+from .promise import Asked, of_user, promise_of
 from .properties import DECLARED, fill_state, same_fill
 from .sources import Source
 from .stored import Pair
@@ -61,6 +61,8 @@ class Result:
     broken: int = 0
     kept_broken: list[int] = field(default_factory=lambda: [0, 0, 0])
     """Of them, those that broke what is kept beside the bound, in the order of `modes.keeps()`."""
+    broken_in: Optional[np.ndarray] = None
+    """Their number in each slice of the last two axes, of floating-point values of which some are broken."""
     first: Optional[Found] = None
     noisy: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
     """Chunks whose PSNR is too low: first element and PSNR."""
@@ -207,6 +209,11 @@ def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], 
             error = float(np.float64(y[at]) - np.float64(x[at]))
         index = tuple(int(s + k) for s, k in zip(start, at))
         result.first = Found(index, _shown(x[at]), _shown(y[at]), error)
+    if counts.broken:
+        if result.broken_in is None:
+            result.broken_in = np.zeros((result.shape or ())[:-2], np.int64)
+        lead = tuple(slice(s, s + n) for s, n in zip(start[:-2], x.shape))
+        result.broken_in[lead] += np.count_nonzero(found.broken, axis=tuple(range(x.ndim))[-2:])
     result.broken += counts.broken
     result.kept_broken = [n + more for n, more in zip(result.kept_broken, counts.kept_broken)]
     if found.noisy is not None:
@@ -250,6 +257,29 @@ def slice_pair(a: Source, b: Source, box: Box, fill: Optional[int]) -> tuple[np.
     if fill is not None:
         use &= words_of(x) != words_of(x).dtype.type(fill)
     return x, y, use
+
+
+def kept_places(a: Source, b: Source, result: Result, box: Box) -> dict[str, np.ndarray]:
+    """Where finite values of a slice break what is kept beside the bound, by its name; without axes of one.
+
+    Chunks are judged whole: the range that is kept is theirs.
+    """
+    shape = result.shape or ()
+    chunk = b.chunks or chunk_shape(shape, a.dtype.itemsize)
+    extents = tuple(s.stop - s.start for s in box)
+    found = {name: np.zeros(extents, bool) for name in result.promise.keep}
+    origin = [s.start // c * c for s, c in zip(box, chunk)]
+    for part in boxes(tuple(s.stop - o for s, o in zip(box, origin)), chunk):
+        whole = tuple(slice(o + p.start, min(o + p.start + c, n)) for o, p, c, n in zip(origin, part, chunk, shape))
+        x, y = native(a.read(whole)), native(b.read(whole))
+        seen = [(max(w.start, s.start), min(w.stop, s.stop)) for w, s in zip(whole, box)]
+        here = tuple(slice(i - w.start, j - w.start) for (i, j), w in zip(seen, whole))
+        there = tuple(slice(i - s.start, j - s.start) for (i, j), s in zip(seen, box))
+        for name, broken in found.items():
+            # A PSNR says nothing of a single finite value.
+            judged = judge(x, y, Promise("psnr", 1.0, result.promise.fill, keep=(name,)))
+            broken[there] = (judged.broken & ~judged.special & np.isfinite(y))[here]
+    return {name: broken.reshape(extents[-2:]) for name, broken in found.items() if broken.any()}
 
 
 def _slices(a: Source, b: Source, result: Result) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import h5py
 
 from ..filters import Lossless, words_of
-from ..ranges import is_of_numpy
+from ..ranges import is_of_numpy, whole_chunk
 from .common import Problem
 from .objects import filters_of
 from .roles import INTEGERS, chunk_of
-from .trials import Sampler, attempt, padded
+from .trials import Sampler, attempt
 
 _SMALL = 64 << 10
 """Integers of fewer bytes are not worth chunks."""
@@ -34,7 +34,7 @@ def saved(dataset: h5py.Dataset, seed: int = 0) -> float:
     sampler = Sampler(dataset, chunk_of(dataset), seed)
     boxes = sampler.draw(_SAMPLED)
     try:
-        blocks = [padded(sampler.read(b), sampler.chunk, None) for b in boxes]
+        blocks = [whole_chunk(sampler.read(b), sampler.chunk, None) for b in boxes]
     except Problem:
         return 0.0
     stored = sum(attempt(blocks, Lossless(), None, errors=False).stored)

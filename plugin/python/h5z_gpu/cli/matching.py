@@ -13,11 +13,11 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import keep as keeping
+from ..judge import Promise
 from ..unpacking import Packing
 from .boxes import Box
 from .common import Problem
 from .packed import missing_in, packing
-from .promise import Promise
 from .sources import Source
 
 _ULPS = 4

@@ -4,20 +4,22 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import math
 import os
 import sys
-from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import h5py
 import numpy as np
 from h5py import h5t
 
+from ..bounds_file import Bounds
 from ..datasets import read, write
 from ..filters import How, Lossless, Lossy
 from ..provenance import on_dataset, said
+from ..quantity import OPERATIONS, Quantity, parse
 from ..ranges import is_of_numpy
 from ..unpacking import Packing
 from ..whole import closing
@@ -28,13 +30,14 @@ from .creation import Anew, copy_user_block, create_like
 from .hdf5 import address
 from .integers import compresses, why_left
 from .packed import packing, unpack_attributes
-from .promise import Asked, as_filter, keep_from
-from .roles import Roles, chunk_of, lossy_already, protected, why_unread
+from .objects import known_attributes
+from .promise import Asked, as_asked, as_filter, keep_from
+from .roles import Roles, chunk_of, forbids_loss, lossy_already, protected, why_unread
 from .valid import keep_valid
 from .values import copy_box, is_one_small_chunk, stored_boxes
 
 
-@dataclass
+@dataclasses.dataclass
 class Part:
     """What becomes of one dataset."""
 
@@ -58,7 +61,8 @@ class Part:
 def filter_of(bound: Asked, codec: str) -> How:
     """The filter of a bound; a Problem where there is no such filter."""
     try:
-        return as_filter(bound) if bound.mode == "lossless" else as_filter(bound, codec=codec)
+        own = bound.mode == "lossless" or bound.codec != "auto"
+        return as_filter(bound) if own else as_filter(bound, codec=codec)
     except (TypeError, ValueError) as why:
         raise Problem(str(why).removeprefix("h5z-gpu: ")) from None
 
@@ -87,9 +91,43 @@ def plan(
         )
     for dataset in every:
         name = dataset.name.strip("/")
-        parts[name] = _part(dataset, name, roles, named.get(name), bound, advice.get(name), args)
+        own, others = named.get(name), bound
+        if args.table is not None and own is None:
+            own, others = _by_table(args.table, dataset, name, roles, args.unpack)
+        parts[name] = _part(dataset, name, roles, own, others, advice.get(name), args)
         parts[name].address = address(dataset.id)
     return parts
+
+
+def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
+              unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:  # fmt: skip
+    """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact.
+    An entry with quantities asks for nothing before its bound has been searched."""
+    unpacks = unpack and packing(dataset) is not None and not dataset.is_virtual
+    exact = roles.why_exact(dataset, unpacked=unpacks) is not None
+    entry = table.entry(name, known_attributes(dataset), exact=exact)
+    asked = None if entry is None or entry.quantities else as_asked(entry.how)
+    own = entry is not None and (entry.header == name or (unpacks and not exact))
+    return (asked, None) if own else (None, asked)
+
+
+def by_quantities(file: h5py.File, table: Bounds) -> tuple[list[Quantity], dict[str, Asked]]:
+    """The quantities of a table's entries, of the variables in a file that these match, and the loosest bounds of all
+    variables, but those that are weights."""
+    weights = {str(parse(text).weights).strip("/") for entry in table.entries for text in entry.quantities}
+    roles, caps, found = Roles(file), dict[str, Asked](), dict[str, Quantity]()
+    for dataset in roles.datasets:
+        name, why = dataset.name.strip("/"), roles.why_exact(dataset)
+        if name in weights or (why is not None and forbids_loss(why)):
+            continue
+        entry = table.entry(name, known_attributes(dataset), exact=why is not None)
+        if entry is not None and (why is None or entry.header == name):
+            caps[name] = as_asked(entry.how)
+            for of in map(parse, entry.quantities):
+                several = OPERATIONS[str(of.operation)].variables[0] > 1
+                of = of if several or of.names[:1] == (name,) else dataclasses.replace(of, names=(name, *of.names))
+                found[str(of)] = of
+    return list(found.values()), caps
 
 
 def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
@@ -105,7 +143,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     kind = dataset.id.get_type()
     numbers = why is None or (dataset.shape and dataset.size and _is_number(kind))
     if own is not None and own.mode != "lossless" and why is not None:
-        if why.startswith(("holds", "is ")) and "flag" not in why:
+        if forbids_loss(why):
             also = f", or add --unpack: they are packed in steps of {packed.step:g}" if packed else ""
             raise Problem(f"{name} {why}: it must not lose a bit; write {name}=lossless, or leave it out{also}")
     if own is not None and own.mode == "lossless" and not numbers:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 
 from .. import keep as keeping, modes
 from ..filters import Lossless, Lossy, words_of
+from ..judge import Promise, bits_of
 from ..stored_words import is_list, meaning
 from .common import Problem
 
@@ -28,30 +28,8 @@ class Asked(NamedTuple):
     bound: float = 0.0
     keep: tuple[str, ...] = ()
     """Names of what is kept beside it."""
-
-
-@dataclass(frozen=True)
-class Promise:
-    """A bound, what is kept beside it, and the value that has to come back bit for bit."""
-
-    mode: str
-    """The keyword of one of modes.bounds(), or "lossless"."""
-    bound: float = 0.0
-    fill: Optional[int] = None
-    """Bits of the fill value, as an unsigned integer of the element's width."""
-    given: bool = False
-    """The user names it; the file may say something else."""
-    keep: tuple[str, ...] = ()
-    """Names of what is kept beside the bound."""
-
-    def __str__(self) -> str:
-        bound = modes.named(self.mode).short.format(f"{self.bound:.9g}")
-        return ", ".join(filter(None, (bound, keeping.kept(self.keep))))
-
-    @property
-    def by_chunk(self) -> bool:
-        """Whether it is about each chunk as a whole."""
-        return self.mode in ("relative", "psnr") or "range" in self.keep
+    codec: str = "auto"
+    """Of a table of bounds; "auto" leaves it to --codec."""
 
 
 def of_user(asked: Asked, fill: Optional[int] = None) -> Promise:
@@ -108,13 +86,6 @@ def fill_is_defined(dataset: h5py.Dataset) -> bool:
     import h5py
 
     return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
-
-
-def bits_of(value: np.ndarray) -> int:
-    """The bits of one number."""
-    value = np.asarray(value)
-    native = value.astype(value.dtype.newbyteorder("="), copy=False)
-    return int(native.reshape(1).view(f"u{native.dtype.itemsize}")[0])
 
 
 # --- bounds that the user types --------------------------------------------------------------------------------------
@@ -214,6 +185,12 @@ def checked(mode: str, text: str, where: str, keep: tuple[str, ...] = ()) -> Ask
 def as_filter(asked: Asked, **more: Any) -> Lossy | Lossless:
     """The filter of a bound."""
     if asked.mode == "lossless":
-        return Lossless()
-    keywords: dict[str, Any] = {asked.mode: asked.bound, "keep": asked.keep, **more}
+        return Lossless(asked.codec)
+    keywords: dict[str, Any] = {asked.mode: asked.bound, "keep": asked.keep, "codec": asked.codec, **more}
     return Lossy(**keywords)
+
+
+def as_asked(how: Lossy | Lossless) -> Asked:
+    """The inverse of `as_filter`."""
+    return Asked("lossless", codec=how.codec) if isinstance(how, Lossless) else Asked(
+        how.mode.keyword, how.bound, how.keep, how.codec)  # fmt: skip

@@ -190,12 +190,12 @@ def ssim(x: np.ndarray, y: np.ndarray, use: np.ndarray, wide: float) -> Optional
     middle = float(np.mean(x, where=use, dtype=np.float64))
     a, b = (np.where(use, v.astype(np.float64) - middle, 0.0) / wide for v in (x, y))
     n = math.prod(sides)
-    whole = _sums(use.astype(np.float64), sides) > n - 0.5
+    whole = window_sums(use.astype(np.float64), sides) > n - 0.5
     if not whole.any():
         return None
-    mean_a, mean_b = _sums(a, sides) / n, _sums(b, sides) / n
+    mean_a, mean_b = window_sums(a, sides) / n, window_sums(b, sides) / n
     more = n / (n - 1) if n > 1 else 1.0
-    aa, bb, ab = (_sums(p, sides) / n for p in (a * a, b * b, a * b))
+    aa, bb, ab = (window_sums(p, sides) / n for p in (a * a, b * b, a * b))
     var_a, var_b, both = more * (aa - mean_a**2), more * (bb - mean_b**2), more * (ab - mean_a * mean_b)
     # The constants are those of the values themselves: of the mean, the square of the offset that was taken off counts
     # too.
@@ -206,7 +206,7 @@ def ssim(x: np.ndarray, y: np.ndarray, use: np.ndarray, wide: float) -> Optional
     return float(np.mean(s[whole]))
 
 
-def _sums(a: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
+def window_sums(a: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
     """Sums over every window, by running sums along each axis."""
     for axis, side in enumerate(sides):
         total = np.cumsum(a, axis=axis)

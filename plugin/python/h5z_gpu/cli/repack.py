@@ -9,31 +9,41 @@ under its name when it is complete. Attributes of each lossy variable say what w
     h5z-gpu repack in.nc out.nc tas=absolute:0.01 pr=relative:1e-4
     h5z-gpu repack in.nc out.nc --absolute 1e-3 --keep sign,zero
     h5z-gpu repack in.nc out.nc clt=absolute:0.01:range pr=absolute:1e-6:sign+zero
+    h5z-gpu repack in.nc out.nc --bounds bounds.toml
+    h5z-gpu repack year/*.nc small --bounds bounds.toml            many files, into a folder
     h5z-gpu repack in.nc out.nc --advise
     h5z-gpu repack in.nc out.nc --lossless
     h5z-gpu repack in.nc out.nc --unpack
+    h5z-gpu repack in.nc out.nc --quantity 'mean(tas, time) 1e-4'
 
 --unpack makes floating-point numbers of what is packed in integers (scale_factor, add_offset), within half a step of
 scale_factor or within VAR=MODE:BOUND; readers see what they saw. Data that is lossy already is copied as it is: errors
 of two losses add up. --again compresses it all the same.
+
+--quantity searches the loosest absolute bounds with which a derived quantity moves by no more than its limit, at most
+VAR=absolute:BOUND, and judges the quantity on OUT before that gets its name. Other variables are as other arguments
+say.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import functools
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import modes
 from ..progress import bar
+from ..search import Found
 from ..whole import judge, whole
 from . import common
 from .common import Problem, say
-from .promise import add_bounds, bound_from, keep_from, mixed, named_bounds
+from .promise import Asked, add_bounds, bound_from, keep_from, mixed, named_bounds
+from .quantities import add_quantities, bounds_for, quantities_from, refuse_broken, title, verdict
 
 if TYPE_CHECKING:
     import h5py
@@ -49,11 +59,16 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="what one variable gets, such as tas=absolute:1e-3, clt=absolute:0.01:range or "
                              "pr=lossless")  # fmt: skip
     add_bounds(parser, "for all floating-point data")
+    parser.add_argument("--bounds", metavar="FILE", dest="table",
+                        help="bounds of variables from a table in TOML; then IN may be many files and OUT a folder, "
+                             "where what was done before stays")  # fmt: skip
+    parser.add_argument("--jobs", metavar="N", type=int, help="with --bounds: files at a time")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
     parser.add_argument("--unpack", action="store_true",
                         help="store packed integers (scale_factor, add_offset) as floating-point numbers, within half "
                              "a step or what VAR=MODE:BOUND says")  # fmt: skip
+    add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument(
         "--again", action="store_true", help="compress what is lossy already again: its errors add up"
@@ -70,41 +85,79 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Repacks; the exit status."""
-    from .parts import filter_of, plan
+    if args.table is not None:
+        from . import archive
 
-    bound, named = bound_from(args), named_bounds(args.bounds)
-    if bound is None and not named and not args.lossless and not args.advise and not args.unpack:
-        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise or "
-                      "--unpack")  # fmt: skip
+        return archive.run(args, repack, report)
+    from .parts import filter_of
+
+    bound, named, quantities = bound_from(args), named_bounds(args.bounds), quantities_from(args)
+    if bound is None and not (named or quantities or args.lossless or args.advise or args.unpack):
+        raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise, "
+                      "--quantity or --unpack")  # fmt: skip
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
-    if args.keep is not None and bound is None and not args.advise and not args.unpack:
+    if args.keep is not None and bound is None and not (args.advise or args.unpack or quantities):
         raise Problem(f"--keep {args.keep} without a bound for all; what is kept stands beside one, such as --absolute "
-                      f"1e-3, beside --advise or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
+                      f"1e-3, beside --advise, --quantity or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
     keep_from(args)
     for each in [bound, *named.values()]:
         if each is not None:
             filter_of(each, args.codec)
-    with common.writing(args.output):
-        judge(args.output, "x")
-    # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
-    with common.open_file(args.input, rdcc_nbytes=0) as source:
-        parts = plan(source, bound, named, args)
-        _write(source, args, parts)
-    _report(parts, args)
+    report(repack(args, bound, named), args)
     return 0
 
 
-def _write(source: h5py.File, args: argparse.Namespace, parts: dict[str, Part]) -> None:
-    """Writes OUT."""
-    from .parts import fill_in
+def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optional[dict[str, Asked]] = None, *,
+           mode: str = "x", done: Optional[Callable[[int], Any]] = None,
+           ready: Callable[[str], None] = lambda path: None) -> dict[str, Part]:  # fmt: skip
+    """Writes OUT.
 
-    total = sum(p.raw for p in parts.values() if p.how)
-    with common.writing(args.output), whole(args.output, "x") as path:
-        with bar(None, total, "repack", "") as done:
-            fill_in(source, path, parts, args, done, functools.partial(_history, args))
-        if args.verify:
-            _judge(args.input, path)
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As of `add`.
+    bound, named : optional
+        The bound for all, and bounds by name.
+    mode : {"x", "w"}
+        As of `whole`.
+    done : callable, optional
+        Is told of bytes that are done, in place of a progress bar; nothing is printed then.
+    ready : callable
+        Is told the name of the file that is complete, before it takes the name OUT.
+
+    Returns
+    -------
+    dict
+        What has become of each dataset, by name.
+    """
+    from .parts import by_quantities, fill_in, plan
+
+    with common.writing(args.output):
+        judge(args.output, mode)
+    # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
+    with common.open_file(args.input, rdcc_nbytes=0) as source:
+        of_table, caps = ([], named or {}) if args.table is None else by_quantities(source, args.table)
+        quantities, named, searched = quantities_from(args) + of_table, caps, list[Found]()
+        if quantities:
+            named, searched = bounds_for(source, quantities, caps, bound, keep_from(args), args.codec)
+            if done is None:
+                say(*(f"{', '.join(each.hows)}: every bit, as {each.why}" for each in searched if each.why))
+        if args.table is not None:  # which has the bounds of all others
+            found = {name for each in searched for name in each.hows}
+            named = {name: asked for name, asked in named.items() if name in found or name not in caps}
+        parts = plan(source, bound, named, args)
+        total = sum(p.raw for p in parts.values() if p.how)
+        with common.writing(args.output), whole(args.output, mode) as path:
+            with bar(None, total, "repack", "") if done is None else contextlib.nullcontext(done) as tell:
+                fill_in(source, path, parts, args, tell, functools.partial(_history, args))
+            if args.verify:
+                _judge(args.input, path)
+            for outcome in refuse_broken(args.input, path, quantities, searched) if searched else ():
+                if done is None:
+                    say(f"{title(outcome.of)}: {verdict(outcome)}")
+            ready(path)
+    return parts
 
 
 def _history(args: argparse.Namespace, target: h5py.File) -> None:
@@ -123,7 +176,9 @@ def _typed(args: argparse.Namespace) -> list[str]:
     bound = [f"--{m.replace('_', '-')}={getattr(args, m)}" for m in modes.bounds() if getattr(args, m) is not None]
     codec = [] if args.codec == "auto" else [f"--codec={args.codec}"]
     keep = [] if args.keep is None else [f"--keep={args.keep}"]
-    return [args.input, args.output, *args.bounds, *bound, *keep, *flags, *codec]
+    table = [] if args.table is None else [f"--bounds={args.table.path}"]
+    quantities = [f"--quantity={text}" for text in args.quantity]
+    return [args.input, args.output, *args.bounds, *table, *bound, *keep, *quantities, *flags, *codec]
 
 
 def _judge(original: str, path: str) -> None:
@@ -149,7 +204,7 @@ def _judge(original: str, path: str) -> None:
         raise Problem(f"the new file was thrown away: {wrong[0]}{more}")
 
 
-def _report(parts: dict[str, Part], args: argparse.Namespace) -> None:
+def report(parts: dict[str, Part], args: argparse.Namespace) -> None:
     width = max((len(p.name) for p in parts.values()), default=0)
     for part in parts.values():
         sizes = f"{common.size(part.before)} to {common.size(part.after)}"

@@ -112,6 +112,11 @@ class Roles:
         return None
 
 
+def forbids_loss(why: str) -> bool:
+    """Whether a reason to keep every bit holds against a bound that the user names for the variable, too."""
+    return why.startswith(("holds", "is ")) and "flag" not in why
+
+
 def _place(dataset: h5py.Dataset) -> Any:
     info = h5py.h5o.get_info(dataset.id)
     return info.fileno, info.addr

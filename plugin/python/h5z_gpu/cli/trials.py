@@ -18,10 +18,10 @@ import numpy as np
 
 from .. import batches, modes
 from ..filters import How
+from ..judge import native
+from ..quantity import usable
 from .boxes import Box, boxes, count
-from .judge import native, words_of
 from .names import as_bytes
-from .promise import bits_of
 from .quality import dot
 
 _AT_ONCE = 1 << 17  # values whose errors stay in a cache
@@ -118,23 +118,6 @@ class Sampler:
             return native(read_values(self.dataset, box))
         except (OSError, RuntimeError, ValueError) as why:
             raise Problem(why_unread(self.dataset, why)) from None
-
-
-def usable(block: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
-    """Where values are finite and not the fill value."""
-    use: np.ndarray = np.isfinite(block)
-    if fill is not None:
-        use &= words_of(block) != words_of(block).dtype.type(bits_of(fill))
-    return use
-
-
-def padded(block: np.ndarray, chunk: tuple[int, ...], fill: Optional[np.ndarray]) -> np.ndarray:
-    """A block at the dataset's edge as HDF5 hands it to the filter: a whole chunk, filled up."""
-    if block.shape == chunk:
-        return block
-    whole = np.full(chunk, 0 if fill is None else fill, block.dtype)
-    whole[tuple(slice(0, n) for n in block.shape)] = block
-    return whole
 
 
 def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:

@@ -33,17 +33,24 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
     packing : Packing, optional
         How the old one is packed, where the new one is not.
     """
-    there = Attributes(new)
-    if not there.keys() & {*MISSING, *LIMITS}:
+    ranges = ranges_of(Attributes(new), new.dtype, how, fill)
+    if ranges is None:
         return ""
-    with np.errstate(all="ignore"):
-        declared = missing_in(there).astype(new.dtype)
-    # The filter keeps the bits of one of 0 and -0, and a bound of each value moves netCDF's own fill value.
-    missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
-    ranges = Ranges(there, new.dtype, how, missing, fill)
     if ranges:
         new.id.flush()
         for box in stored_boxes(old.id, new.id):
             values = read(old, selection=box)
             ranges.look(new, packing.values(values) if packing else values, box)
     return ranges.said()
+
+
+def ranges_of(there: Attributes, dtype: np.dtype, how: Lossy, fill: Optional[np.ndarray]) -> Optional[Ranges]:
+    """The limits of valid values of a dataset with these attributes; None where they name no limit and no missing
+    value."""
+    if not there.keys() & {*MISSING, *LIMITS}:
+        return None
+    with np.errstate(all="ignore"):
+        declared = missing_in(there).astype(dtype)
+    # The filter keeps the bits of one of 0 and -0, and a bound of each value moves netCDF's own fill value.
+    missing = [0.0] * bool((declared == 0).any()) + [NETCDF_FILL] * (how.mode.of == "value" and declared.size > 0)
+    return Ranges(there, dtype, how, missing, fill)

@@ -11,6 +11,7 @@ add_offset) are compared as readers see them, and of a dataset that has grown si
     h5z-gpu verify tas.nc other.nc --absolute 1e-3          a file of any other compressor
     h5z-gpu verify tas.nc other.nc --absolute 1e-3 --keep sign
     h5z-gpu verify field.npy out.h5 --dataset v
+    h5z-gpu verify tas.nc other.nc --quantity 'mean(tas, time) 1e-4'
 
 Besides values, whatever HDF5 can say of both files is compared: names, order and kinds of links, attributes, types,
 extents, fill values, creation properties, comments, what references lead to. A line says how much differs. --structure
@@ -37,11 +38,14 @@ from typing import Any, Optional
 
 from .. import modes
 from ..progress import bar
+from ..quantity_judges import Outcome
 from . import quality
 from .allowed import Given
 from .common import Problem, say
 from .compare import Result, compare
 from .promise import add_bounds, bound_from, mixed, named_bounds
+from .quantities import add_quantities, judged, quantities_from, title, verdict as verdict_on
+from .quantities import as_json as quantity_as_json
 from .sources import Source, is_npy, pairs
 from .verify_text import lines, promise_text, verdict
 
@@ -58,6 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the bound of one dataset, such as tas=absolute:1e-3 or pr=absolute:1e-6:sign+zero",
     )
     add_bounds(parser, "the bound of every floating-point dataset")
+    add_quantities(parser, "judge whether this moves by no more than LIMIT")
     parser.add_argument(
         "--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated"
     )
@@ -74,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compares; the exit status."""
-    given, named = bound_from(args), named_bounds(args.bounds)
+    given, named, asked = bound_from(args), named_bounds(args.bounds), quantities_from(args)
     if args.keep is not None and given is None:
         raise Problem(f"--keep {args.keep} without a bound; what is kept stands beside one, such as --absolute 1e-3, "
                       "or in VAR=MODE:BOUND:KEEP. What a file promises itself is judged in any case")  # fmt: skip
@@ -102,20 +107,22 @@ def run(args: argparse.Namespace) -> int:
                     continue
                 results.append(result)
                 kept.append((*(result.pair or (a, b)), result))
+        quantities = judged(asked, found) if asked else []
         if args.html:
             from . import verify_page
 
-            verify_page.write(args.html, args.original, args.compressed, kept, problems, more)
+            verify_page.write(args.html, args.original, args.compressed, kept, problems, more, quantities)
     differs = _structure(args, lambda name: named.get(name, given), problems)
     if args.json:
-        print(json.dumps(as_json(args, results, problems, more, differs), indent=1))
+        print(json.dumps(as_json(args, results, problems, more, differs, quantities), indent=1))
     else:
-        _print(results, more, len(problems), differs, args.structure)
+        _print(results, more, len(problems), differs, args.structure, quantities)
     for sentence in problems:
         say(f"h5z-gpu verify: {sentence}", file=sys.stderr)
     if args.html and not args.json:
         say(f"The page is {args.html}")
-    return 1 if not all(r.held for r in results) or (differs and args.structure) else 2 if problems else 0
+    held = all(r.held for r in results) and all(o.held for o in quantities)
+    return 1 if not held or (differs and args.structure) else 2 if problems else 0
 
 
 def _structure(args: argparse.Namespace, given: Given, problems: list[str]) -> list[str]:
@@ -131,15 +138,18 @@ def _structure(args: argparse.Namespace, given: Given, problems: list[str]) -> l
     return found
 
 
-def _print(results: list[Result], more: list[str], left: int, differs: list[str], listed: bool) -> None:
+def _print(results: list[Result], more: list[str], left: int, differs: list[str], listed: bool,
+           quantities: list[Outcome]) -> None:  # fmt: skip
     for r in results:
         shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
         say(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")
         for name, text in lines(r):
             say(f"    {name}: {text}")
+    for o in quantities:
+        say(f"{title(o.of)}: {verdict_on(o)}")
     if more:
         say(f"Only in the compressed file, not compared: {', '.join(more)}")
-    broken = [r.name for r in results if not r.held]
+    broken = [r.name for r in results if not r.held] + [title(o.of) for o in quantities if not o.held]
     n = f"{len(results)} {'dataset' if len(results) == 1 else 'datasets'}"
     text = (f"BROKEN in {', '.join(broken)}" if broken else "every promise is kept" if results
             else "nothing was compared")
@@ -150,13 +160,16 @@ def _print(results: list[Result], more: list[str], left: int, differs: list[str]
 
 
 def as_json(
-    args: argparse.Namespace, results: list[Result], problems: list[str], more: list[str], differs: list[str]
+    args: argparse.Namespace, results: list[Result], problems: list[str], more: list[str], differs: list[str],
+    quantities: list[Outcome],
 ) -> dict[str, Any]:
     """All figures, as JSON can hold them."""
     every = [_one(r) for r in results]
-    held = all(r.held for r in results) and not problems and not (differs and args.structure)
+    held = all(r.held for r in results) and all(o.held for o in quantities)
+    held = held and not problems and not (differs and args.structure)
     text: dict[str, Any] = quality.plain({"original": args.original, "compressed": args.compressed, "held": held,
-                                          "datasets": every, "problems": problems, "only_in_compressed": more,
+                                          "datasets": every, "quantities": list(map(quantity_as_json, quantities)),
+                                          "problems": problems, "only_in_compressed": more,
                                           "besides_values": differs})
     return text
 

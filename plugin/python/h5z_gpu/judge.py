@@ -9,11 +9,34 @@ from typing import Optional
 
 import numpy as np
 
-from .. import keep, modes
-from ..capi import BROKEN, SPECIAL, Verdict
-from ..library import checked, lib
-from ..views import numbers
-from .promise import Promise
+from . import keep as keeping, modes
+from .capi import BROKEN, SPECIAL, Verdict
+from .library import checked, lib
+from .views import numbers
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound, what is kept beside it, and the value that has to come back bit for bit."""
+
+    mode: str
+    """The keyword of one of modes.bounds(), or "lossless"."""
+    bound: float = 0.0
+    fill: Optional[int] = None
+    """Bits of the fill value, as an unsigned integer of the element's width."""
+    given: bool = False
+    """The user names it; the file may say something else."""
+    keep: tuple[str, ...] = ()
+    """Names of what is kept beside the bound."""
+
+    def __str__(self) -> str:
+        bound = modes.named(self.mode).short.format(f"{self.bound:.9g}")
+        return ", ".join(filter(None, (bound, keeping.kept(self.keep))))
+
+    @property
+    def by_chunk(self) -> bool:
+        """Whether it is about each chunk as a whole."""
+        return self.mode in ("relative", "psnr") or "range" in self.keep
 
 
 @dataclass
@@ -59,6 +82,11 @@ def native(values: np.ndarray) -> np.ndarray:
     return values.view(kind).astype(kind[1:]).view(values.dtype.newbyteorder("="))
 
 
+def bits_of(value: np.ndarray) -> int:
+    """The bits of one number."""
+    return int(words_of(native(value)).item())
+
+
 def _widened(x: np.ndarray) -> np.ndarray:
     """float16 as float32: the same numbers, and the bits of NaNs above zeros."""
     words = words_of(x).astype(np.uint32)
@@ -85,7 +113,7 @@ def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     error, marks, found = np.empty(x.shape), np.empty(x.shape, np.uint8), Verdict()
     checked(lib.h5z_gpu_judge(
-        modes.named(promise.mode).number, promise.bound, keep.bits(promise.keep), x.dtype.str.encode(),
+        modes.named(promise.mode).number, promise.bound, keeping.bits(promise.keep), x.dtype.str.encode(),
         None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),
     ))  # fmt: skip
