@@ -215,6 +215,16 @@ def test_names_are_variables_or_dimensions(text, found):
         assert every[0].weights.shape == (1, 5, 6)
 
 
+@pytest.mark.parametrize("text, shape", [
+    ("mean(v, 1, 2, weights=both) 1", (1, 5, 6)), ("mean(v, 1, weights=one) 1", (1, 5, 1)),
+    ("mean(v, 1, weights=both) 1", (1, 5, 6)), ("mean(v, 2, weights=last) 1", (1, 1, 6)),
+])  # fmt: skip
+def test_weights_without_names_are_of_the_axes_that_the_mean_is_along(text, shape):
+    given = {"both": np.ones((5, 6)), "one": np.ones(5), "last": np.ones(6)}
+    (found,) = applied(parse(text), {"v": Field((4, 5, 6))}, weights=lambda name: (given[name], ()))
+    assert found.weights.shape == shape
+
+
 @pytest.mark.parametrize("text, why", [
     ("", "is no quantity; write OPERATION(NAME, ...) LIMIT"), ("mean tas 1", "is no quantity"),
     ("curl(tas) 1", "'curl' is no quantity; there are difference, gradient"),

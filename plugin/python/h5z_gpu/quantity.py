@@ -146,12 +146,6 @@ def parse(text: str) -> Quantity:
     return Quantity(operation, limit, tuple(names), *weights)
 
 
-# --- sums that know their error ---------------------------------------------------------------------------------------
-
-
-# --- what is found ----------------------------------------------------------------------------------------------------
-
-
 # --- variables and axes -----------------------------------------------------------------------------------------------
 
 
@@ -255,7 +249,8 @@ def _along(quantity: Quantity, names: list[str], variables: Sequence[str], field
         if field.shape[axis] < quantity.kind.extent:
             raise refuse(f"axis {axis} of {variables[0]} has {field.shape[axis]} values; the operation needs "
                          f"{quantity.kind.extent}")  # fmt: skip
-    return Applied(quantity, tuple(variables), field.shape, axes, _weights(quantity, field, refuse, fetch))
+    return Applied(quantity, tuple(variables), field.shape, axes,
+                   _weights(quantity, field, axes, refuse, fetch))
 
 
 def _axis(name: str, field: Field) -> Optional[int]:
@@ -266,9 +261,10 @@ def _axis(name: str, field: Field) -> Optional[int]:
     return int(name) % n if _NUMBER.fullmatch(name) and -n <= int(name) < n else None
 
 
-def _weights(quantity: Quantity, field: Field, refuse: Callable[[str], ValueError],
+def _weights(quantity: Quantity, field: Field, axes: tuple[int, ...], refuse: Callable[[str], ValueError],
              fetch: Optional[Weights]) -> Optional[np.ndarray]:  # fmt: skip
-    """The weights of a mean on the axes of its variable."""
+    """The weights of a mean on the axes of its variable: by names of dimensions, else on those that it is along, or on
+    the last ones."""
     if quantity.weights is None:
         return None
     named = fetch is not None and isinstance(quantity.weights, str)
@@ -276,9 +272,11 @@ def _weights(quantity: Quantity, field: Field, refuse: Callable[[str], ValueErro
     found = np.asarray(given)
     if found.dtype.kind != "f" or found.dtype.itemsize > 8 or not np.isfinite(found).all() or (found < 0).any():
         raise refuse("weights are floating-point numbers from 0 on, all finite")
-    if dims and field.dims and set(dims) <= set(field.dims):
+    if dims and set(dims) <= set(field.dims):
         found = found.transpose(sorted(range(len(dims)), key=lambda k: field.dims.index(dims[k])))
         found = found.reshape([n if d in dims else 1 for d, n in zip(field.dims, field.shape)])
+    elif found.shape == tuple(field.shape[k] for k in axes):
+        found = found.reshape([n if k in axes else 1 for k, n in enumerate(field.shape)])
     found = found.reshape((1,) * (len(field.shape) - found.ndim) + found.shape)
     if len(found.shape) > len(field.shape) or any(m not in (1, n) for m, n in zip(found.shape, field.shape)):
         raise refuse(f"weights of the shape {np.shape(given)} do not fit values of the shape {field.shape}")

@@ -165,7 +165,9 @@ def _weights(file: h5py.File) -> Any:
         found = native(source.read(tuple(slice(0, n) for n in source.shape or ())))
         if found.dtype.kind == "f":
             found = np.where(usable(found, protected(source.dataset, by_range=False)[0]), found, 0)
-        return found, tuple(source.axes())
+        dims = tuple(source.axes())
+        # Axes without names are the same in no other variable.
+        return found, () if any(name == f"axis {k}" for k, name in enumerate(dims)) else dims
 
     return values
 
