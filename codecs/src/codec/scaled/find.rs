@@ -217,10 +217,15 @@ fn with_unit<W: Word>(scale: Scale, values: &[W], is_float: bool) -> Option<Mult
 /// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if
 /// it occurs.
 fn special<W: Word>(params: &Params, values: &[W], is_float: bool) -> Option<u64> {
-    let odd = |x: &&W| is_float && !x.float().is_finite();
-    let first = values.iter().find(odd).map(|x| x.bits());
+    let odd = values.iter().filter(|x| is_float && !x.float().is_finite()).map(|x| x.bits());
+    // The majority, if there is one (Boyer and Moore 1991): some may be numbers gone wrong.
+    let (most, _) = odd.fold((None, 0), |(most, lead), bits| match lead {
+        0 => (Some(bits), 1),
+        _ if most == Some(bits) => (most, lead + 1),
+        _ => (most, lead - 1),
+    });
     let fill = params.fill.filter(|fill| values.iter().any(|x| x.bits() == *fill));
-    fill.or(first).or_else(|| far(values, is_float))
+    fill.or(most).or_else(|| far(values, is_float))
 }
 
 /// The lowest or the highest number, if it is frequent and farther from all others than these are from each other: what
