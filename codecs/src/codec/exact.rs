@@ -58,8 +58,6 @@ const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const REPEATED_FLOATS: usize = 16;
-/// Numbers in a row that are looked for together.
-const REPEATED_ROW: u32 = 4;
 /// Last bytes with the entropy of this many equally frequent bytes, or less, are not random.
 const EQUAL_BYTES: usize = 128;
 /// One run in four is looked at for whether numbers are smooth.
@@ -374,29 +372,15 @@ impl Alike {
     }
 }
 
-/// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before, as far as a small
-/// table remembers: `bytes` finds these.
-pub(super) fn repeats(count: usize, numbers: impl Iterator<Item = u64>) -> Result<bool> {
-    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
-    let (mut again, mut row) = (0, 0u64);
-    for number in numbers {
-        // What is shifted out is a number that stands farther before.
-        row = row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-        let mixed = (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
-    }
-    Ok(2 * again > count)
-}
-
 /// Bytes that a sample of a chunk of `n` floats takes by a dictionary, whose numbers that was found of; `None`: one is
 /// not looked for.
-pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64, most: u64) -> Result<Option<u64>> {
+pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Result<Option<u64>> {
     let special = found.ordered.special;
     let is_full = found.is_full && found.multiples.is_some_and(|scale| !scale.is_plain());
     if is_full || Alike::count(sample.params, sample.raw, special, 0)?.again < REPEATED_FLOATS {
         return Ok(None);
     }
-    scaled::dictionary_len(sample, Scale { special, ..Scale::DICTIONARY }, n, most)
+    scaled::dictionary_len(sample, Scale { special, ..Scale::DICTIONARY }, n, u64::MAX)
 }
 
 /// Chooses how a chunk is coded without loss.

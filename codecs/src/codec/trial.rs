@@ -105,13 +105,15 @@ impl Trial {
                 let coded = exact::encode_as(&chunk, multiples, &mut frame)?;
                 (coded.then_some(frame.len() as u64), UNIT_GAIN)
             }
-            None => (exact::len_by_dictionary(&chunk, &self.found, values as u64, u64::MAX)?, DICTIONARY_GAIN),
+            None => (exact::len_by_dictionary(&chunk, &self.found, values as u64)?, DICTIONARY_GAIN),
         };
         let (size, params) = (usize::from(stacked.dtype.size), chunk.params);
         let numbers = chunk.raw.chunks_exact(size).map(|number| scaled::bits_of(params, number));
         match len.map(|len| sample.whole(LORENZO, len, values, raw_len)) {
             Some(whole) if gain * whole <= 100 * taken.len => match multiples {
-                Some(multiples) if !exact::repeats(chunk.raw.len() / size, numbers)? => Ok(Some(Some(multiples))),
+                Some(multiples) if !scaled::repeat_in_rows(chunk.raw.len() / size, numbers)? => {
+                    Ok(Some(Some(multiples)))
+                }
                 _ => Ok(Some(None)),
             },
             _ => Ok(None),

@@ -8,13 +8,14 @@
 //!
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
 
+use super::find::{log, repeat_in_rows};
 use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{Divide, Multiply, Word, code_type};
 use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::kept::{Inner, Map, Way};
+use crate::codec::kept::{Inner, Map, Scale, Way};
 use crate::codec::lorenzo::{self, integers};
-use crate::codec::{bytes, exact, planes};
+use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Writer};
@@ -92,7 +93,7 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     let mut codes: Vec<W> = memory::zeros(values.len())?;
     if scale.map == Map::Dictionary {
         let numbers = dictionary::places(values, scale.special, &mut codes)?;
-        let dictionary = dictionary::encode(&numbers, chunk)?;
+        let dictionary = encode_dictionary(&numbers, chunk)?;
         let head = Head { scale, order: 0, step: 0 };
         let of = |dictionary| Coded { codes, exceptions: Vec::new(), corrections: Vec::new(), head, dictionary };
         return Ok(dictionary.map(of));
@@ -196,16 +197,11 @@ pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way) } else { typed::<i64>(chunks, way) }
 }
 
-/// 256 times the binary logarithm, straight between powers of two: the same on every machine.
-pub(super) fn log(n: u64) -> u64 {
-    u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
-}
-
-/// Whether most of these chunks' codes repeat in rows (exact.rs); not where they cannot be taken.
+/// Whether most of these chunks' codes repeat in rows (find.rs); not where they cannot be taken.
 pub(crate) fn repeats(chunks: &[Chunk<'_>], way: &Way) -> Result<bool> {
     fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<bool> {
         let Some(CodedAll { codes, .. }) = code_all::<W>(chunks, way)? else { return Ok(false) };
-        exact::repeats(codes.len(), codes.iter().map(|code| code.wide() as u64))
+        repeat_in_rows(codes.len(), codes.iter().map(|code| code.wide() as u64))
     }
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way) } else { typed::<i64>(chunks, way) }
 }
@@ -244,6 +240,64 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u
         Ok(corrections.map(|corrections| inner * all / left + others(corrections)))
     }
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, most) } else { typed::<i64>(chunks, way, most) }
+}
+
+/// Gives `of` a dictionary's numbers as a chunk.
+pub(super) fn with_numbers<W: Word, R>(
+    numbers: &[W],
+    chunk: &Chunk<'_>,
+    of: impl FnOnce(&Chunk<'_>) -> Result<Option<R>>,
+) -> Result<Option<R>> {
+    let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
+    let params = Params {
+        request: Request::new(Codec::Planes, Bound::Lossless),
+        dtype: code_type(W::SIZE as u8),
+        extents,
+        fill: None,
+        lossy_allowed: false,
+    };
+    let raw = bytemuck::cast_slice(numbers);
+    let swapped;
+    let raw = if cfg!(target_endian = "big") {
+        let mut own = memory::collect(raw.len(), raw.iter().copied())?;
+        chunk::swap(&mut own, W::SIZE);
+        swapped = own;
+        &swapped
+    } else {
+        raw
+    };
+    of(&Chunk { params: &params, raw, ..*chunk })
+}
+
+/// How a dictionary's numbers are coded, which rise: the order of their differences.
+fn of_order(order: u8, inner: Inner) -> Way {
+    Way { scale: Scale::WHOLE, order, inner }
+}
+
+/// The order of differences of a dictionary's numbers that leaves fewer bits, 1 or 2, and these.
+pub(super) fn shortest_order(numbers: &Chunk<'_>) -> Result<Option<(u8, u64)>> {
+    let cost = |order| -> Result<u64> { Ok(bits(&[*numbers], &of_order(order, Inner::Bytes))?.unwrap_or(u64::MAX)) };
+    let (first, second) = (cost(1)?, cost(2)?);
+    Ok(Some(if first < second { (1, first) } else { (2, second) }))
+}
+
+/// The frame of a dictionary: of its numbers' differences, by planes or by bytes. `None`: these cannot be taken.
+pub(super) fn encode_dictionary<W: Word>(numbers: &[W], chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+    with_numbers(numbers, chunk, encode_numbers)
+}
+
+fn encode_numbers(numbers: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+    let Some((order, _)) = shortest_order(numbers)? else { return Ok(None) };
+    let mut shortest: Option<Vec<u8>> = None;
+    for inner in [Inner::Planes, Inner::Bytes] {
+        let mut dictionary = Vec::new();
+        if encode(numbers, &of_order(order, inner), &mut dictionary)?
+            && shortest.as_ref().is_none_or(|s| dictionary.len() < s.len())
+        {
+            shortest = Some(dictionary);
+        }
+    }
+    Ok(shortest)
 }
 
 /// The frame of the codes.

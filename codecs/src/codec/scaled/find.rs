@@ -17,6 +17,8 @@
 use super::scale::{Word, ordered};
 use crate::codec::kept::{Map, Scale};
 use crate::constants::LORENZO_TILE;
+use crate::error::Result;
+use crate::memory;
 use crate::params::{Class, Params};
 
 /// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 8 of tiles is looked at, one in
@@ -45,6 +47,9 @@ const VALUES_PER_MISSING: usize = 64;
 const VALUES_PER_ZERO: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;
+/// Numbers in a row that are looked for together, and bits of a place in the table that remembers rows.
+const REPEATED_ROW: u32 = 4;
+const SLOTS: u32 = 15;
 
 /// What a sample says of a chunk's numbers.
 pub(crate) struct Found {
@@ -115,6 +120,25 @@ pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]
     2 * (all[0] - all[1]) > all[2]
 }
 
+/// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before, as far as a small
+/// table remembers: `bytes` finds these.
+pub(crate) fn repeat_in_rows(count: usize, numbers: impl Iterator<Item = u64>) -> Result<bool> {
+    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
+    let (mut again, mut row) = (0, 0u64);
+    for number in numbers {
+        // What is shifted out is a number that stands farther before.
+        row = row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        let mixed = (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
+    }
+    Ok(2 * again > count)
+}
+
+/// 256 times the binary logarithm, straight between powers of two: the same on every machine.
+pub(super) fn log(n: u64) -> u64 {
+    u64::from(n.ilog2()) * 256 + ((n << 8) >> n.ilog2()) - 256
+}
+
 /// The bits of a number of 4 or 8 bytes.
 pub(crate) fn bits_of(params: &Params, bytes: &[u8]) -> u64 {
     let word = match (bytes.first_chunk(), bytes.first_chunk()) {
@@ -169,7 +193,7 @@ impl Found {
         for number in &self.numbers {
             let place = sorted.partition_point(|other| other < number);
             let step = place.abs_diff(before) as u64;
-            bits += if step > 0 { super::cpu::log((2 * step * numbers / seen).max(1)) } else { 0 };
+            bits += if step > 0 { log((2 * step * numbers / seen).max(1)) } else { 0 };
             before = place;
         }
         dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most

@@ -4,6 +4,7 @@
 mod corrections;
 mod cpu;
 mod dictionary;
+mod estimate;
 mod find;
 mod format;
 mod scale;
@@ -14,9 +15,9 @@ use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
 pub(super) use cpu::{bits, encode, len, repeats};
-pub(super) use dictionary::dictionary_len;
+pub(super) use estimate::dictionary_len;
 pub use find::runs;
-pub(super) use find::{Found, bits_of, find, is_smooth, looked_at};
+pub(super) use find::{Found, bits_of, find, is_smooth, looked_at, repeat_in_rows};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
 pub(crate) static CODEC: Codec =
