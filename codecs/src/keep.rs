@@ -9,6 +9,7 @@
 //! ```
 //!
 //! Frames say nothing of it: a value that would break a promise is stored exactly, as one that would miss its bound.
+//! `planes` keeps signs by half steps instead, `lorenzo` by a base.
 //! +0 where the user defined no fill value stretches no range, as under a relative bound: HDF5 pads chunks with it.
 //! Hence zeros of the range's promise, which may lie outside of it.
 
@@ -164,7 +165,7 @@ pub struct Limits<S> {
     negative: S,
     zero: (S, S),
     is_zero_exact: bool,
-    is_sign: bool,
+    pub(crate) is_sign: bool,
 }
 
 impl<S: Scalar> Limits<S> {

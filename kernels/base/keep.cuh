@@ -24,11 +24,17 @@ struct Limits {
         const bool exact = x == low || x == high || (zero && zero_is_exact());
         return T::bits(x) == T::bits(back) || (!exact && back >= least && back <= most);
     }
-    // True where `allow` may not be of one of these values, for what is less than `step` off it. A few operations a
-    // value: extremes of the values, of their magnitudes but for zeros, of their bits as integers with a sign, of which
-    // -0 has the least.
+    // What `planes` calls small under this step: it is kept on its side of 0 by half a step.
+    __device__ __forceinline__ S small_of(S step) const { return T::mul((S)0.75, step); }
+    __device__ __forceinline__ bool small(S x, S step) const {
+        const S most = small_of(step);
+        return (flags & FLAG_SIGN) && x != S(0) && x <= most && x >= -most;
+    }
+    // True where `allow` may not be of one of these values, for what is less than `step` off it; in `smalls`, whether
+    // one is small. A few operations a value: extremes of the values, of their magnitudes but for zeros, of their bits
+    // as integers with a sign, of which -0 has the least.
     template <int COUNT>
-    __device__ __forceinline__ bool near(const S (&x)[COUNT][4], S step) const {
+    __device__ __forceinline__ bool near(const S (&x)[COUNT][4], S step, bool& smalls) const {
         using Bits = typename T::Bits;
         constexpr Bits SIGN = (Bits)1 << (8 * T::W - 1);
         bool any = false;
@@ -36,7 +42,7 @@ struct Limits {
             Bits least = ~(Bits)0;
 #pragma unroll
             for (int k = 0; k < 4 * COUNT; k++) least = min(least, (Bits)((T::bits(x[k / 4][k % 4]) << 1) - 1));
-            any = least < T::bits(step) << 1;
+            any = least < T::bits(step) << 1, smalls = least < T::bits(small_of(step)) << 1;
         }
         if (zero_is_exact()) {
             Bits least = ~(Bits)0;

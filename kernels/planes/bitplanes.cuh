@@ -33,6 +33,8 @@ __device__ __forceinline__ void transpose(u32 (&x)[8]) {
 constexpr u32 WITH_EXCEPTIONS = 1 << 9, UNIFORM = 1 << 10;
 // Of classes 1 and 2: map 1.
 constexpr u32 SCALED = 16;
+// Of class 1: quanta are in half steps.
+constexpr u32 HALVES = 64;
 // Numbers of classes 1 and 2's classes of lengths where no length is above 0: each class has its own.
 constexpr u32 SAME_NUMBERS = 076543210;
 // The head of a tile of class 3.

@@ -52,7 +52,10 @@ struct Source {
         planes::load_row(array, p, plane, r, swap, x);
     }
 
-    __device__ __forceinline__ Judged<S> judge(S x) const { return {x, r, fill}; }
+    // `halves`: of a tile in half steps.
+    __device__ __forceinline__ Judged<S, LOSSY == LIMITED> judge(S x, bool halves = false) const {
+        return {x, r, fill, halves};
+    }
 
     // The bits of r(x).
     __device__ __forceinline__ I settled(S x) const {

@@ -68,7 +68,7 @@ __device__ __noinline__ bool many_wrong(const Stage& s, u32 first, u32 left, con
 #pragma unroll 1
     for (int k = 0; k < 8; k++) {
 #pragma unroll
-        for (int c = 0; c < 4; c++) wrong |= (u32)!Judged<S>(x[k][c], r, fill).holds << bit_of(0, c) << k;
+        for (int c = 0; c < 4; c++) wrong |= (u32)!Judged<S, true>(x[k][c], r, fill).holds << bit_of(0, c) << k;
     }
     return too_many(wrong & inside_block(s.chunk.array, {first, left}, 0), x[0][0], lane);
 }
@@ -167,14 +167,20 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, Next<S>& now, 
             a[k] = pair(q0, q2);
             b[k] = pair(q1, q3);
         }
-        bool fine = quantizer.good(r);
+        bool fine = quantizer.good(r), smalls = false;
         if (flags & (FLAG_FILL | keep::ANY)) {
             if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.chunk.fill, r.step);
-            if (flags & keep::ANY) fine = fine && !limits_of<S>(s.chunk).near(x, r.step);
+            // First, so that small values are looked for in any case.
+            if (flags & keep::ANY) fine = !limits_of<S>(s.chunk).near(x, r.step, smalls) && fine;
         }
         // By votes, here and below, of what calls return too: so the compiler knows that lanes stay together.
         const u32 bad = __ballot_sync(warp::ALL, !fine);
         if (!LIKELY(bad == 0)) {
+            // In half steps: of class 1.
+            if (__any_sync(warp::ALL, smalls)) {
+                s.kind = 1;
+                return false;
+            }
             const bool inside = now.p.left == 0 || (now.p.left & Tile::WHOLE);
 #pragma unroll
             for (int k = 0; k < 8; k++) s.scratch[k][lane] = a[k], s.scratch[8 + k][lane] = b[k];

@@ -111,32 +111,44 @@ struct Quantizer<double> {
 template <class S>
 using Int = typename Traits<S>::Bits;
 
-// What a value is by itself. `fill`: bits that count as fill, those of an infinity, which never holds, where there are
-// none.
-template <class S>
+// What a value is by itself. SMALLS: there may be small ones, for which half a step stands. `fill`: bits that count as
+// fill, those of an infinity, which never holds, where there are none.
+template <class S, bool SMALLS = false>
 struct Judged {
     using T = Traits<S>;
     // The quantum, right where `within`.
     S number;
     Int<S> quantum;
+    // What stands for a small value, else 0.
+    S half = 0;
     // Normal, and within the limit.
     bool within;
     // Comes back within the bound too.
     bool holds;
 
-    __device__ __forceinline__ Judged(S x, const Rule<S>& r, Int<S> fill) {
+    // `halves`: of a tile in half steps.
+    __device__ __forceinline__ Judged(S x, const Rule<S>& r, Int<S> fill, bool halves = false) {
         constexpr S MAGIC = T::W == 4 ? (S)12582912.0 : (S)6755399441055744.0, LIMIT = (S)Quantizer<S>::LIMIT;
         const S sum = T::W == 4 ? T::fma(x, r.inverse, MAGIC) : T::add(T::mul(x, r.inverse), MAGIC);
         number = T::sub(sum, MAGIC);
         quantum = T::bits(sum) - T::bits(MAGIC);
         within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
-        const S back = T::mul(number, r.step), error = T::sub(x, back);
+        S back = T::mul(number, r.step);
+        if constexpr (SMALLS) {
+            const bool small = r.limits.small(x, r.step), minus = x < S(0);
+            if (small) back = half = T::mul((S)(minus ? -0.5 : 0.5), r.step);
+            if (halves) {
+                number = small ? (S)(minus ? -1 : 1) : T::add(number, number);
+                quantum = small ? (Int<S>)(minus ? -1 : 1) : quantum + quantum;
+            }
+        }
+        const S error = T::sub(x, back);
         holds = within && error <= r.most && error >= -r.most && T::bits(back) != fill;
         if (r.limited) holds = holds && r.limits.allow(x, back);
     }
-    // The bits of r(x).
+    // The bits of r(x), of a value that was not judged in half steps.
     __device__ __forceinline__ Int<S> settled(S x, const Rule<S>& r) const {
-        return T::bits(holds ? T::mul(number, r.step) : x);
+        return T::bits(!holds ? x : SMALLS && half != S(0) ? half : T::mul(number, r.step));
     }
 };
 

@@ -30,12 +30,12 @@ __device__ __forceinline__ void put_exceptions(u32 mask, const u32* values, bool
     }
 }
 
-// What the head of a tile of class 1 or 2 says: FORMAT.md §7, P5 and P14 to P16.
-template <class S>
+// What the head of a tile of class 1, which is LOSSY's, or 2 says: FORMAT.md §7, P5 and P14 to P16.
+template <class S, bool LOSSY>
 struct WideHead {
     using T = Traits<S>;
     u32 kind, predictor;
-    bool scaled;
+    bool scaled, halves;
     int exponent;
     Classes classes;
     // Of at least three words. False: it is not right.
@@ -43,8 +43,9 @@ struct WideHead {
         constexpr int BIAS = (1 << (T::E - 1)) - 1;
         const u32 head = in[0], second = in[1], third = in[2], marks = third >> 24;
         kind = head & 3, predictor = head >> 2 & 3, scaled = head & SCALED, exponent = (int)second >> 20;
+        halves = LOSSY && kind == 1 && (head & HALVES);
         classes = {second & 63, second >> 6 & 127, second >> 13 & 63, third & 0xffffffu};
-        if (predictor > rank || (head & 0xe0) != 0 || (kind == 1 && !usable)) return false;
+        if (predictor > rank || (head & 0xe0) != (halves ? HALVES : 0) || (kind == 1 && !usable)) return false;
         if (classes.top + classes.zeros > 8 * T::W || classes.zeros >= 8 * T::W || (second & 1u << 19)) return false;
         if (marks == 2 || marks > 3) return false;
         return scaled ? kind == 2 && is_float && exponent >= 1 - BIAS && exponent <= BIAS : exponent == 0;
@@ -56,7 +57,7 @@ struct WideHead {
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] += base;
         if constexpr (!IS_SHORT<S>) {
             if (kind == 1 || scaled) {
-                const S step = kind == 1 ? r.step : T::power(exponent);
+                const S step = kind != 1 ? T::power(exponent) : halves ? T::mul((S)0.5, r.step) : r.step;
 #pragma unroll
                 for (int k = 0; k < 32; k++) v[k / 4][k % 4] = T::bits(T::mul((S)with_sign(v[k / 4][k % 4]), step));
             } else if (is_float) {
@@ -195,14 +196,14 @@ __device__ __forceinline__ bool open_block(BlockParts& l, const u32* in, u32 wor
 }
 
 // Takes a tile of class 1 or 2. False: it is not right. Whole CTA.
-template <class S>
+template <class S, bool LOSSY>
 __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, const Tile& p, const Rule<S>& r, u32 flags,
                                           u32 words, int w, int lane) {
     using I = Int<S>;
     const u32* in = s.image;
     const bool is_float = flags & FLAG_FLOAT;
     const u32 rank = c.rank;
-    WideHead<S> h;
+    WideHead<S, LOSSY> h;
     BlockParts l;
     // All warps see the same.
     if (!open_block<S>(l, in, words, w, lane) || !h.read(in, rank, is_float, r.usable)) return false;
@@ -307,7 +308,7 @@ __device__ __forceinline__ bool take(DecodeStage<S>& s, const DecodeChunk& c, u3
     if (LIKELY(kind == 2 || (LOSSY && kind == 1))) {
         Rule<S> r = {};
         if constexpr (LOSSY) r = rule<S>(c.bound);
-        return take_tile(s, array, tile_at(array, t, lane), r, flags, words, w, lane);
+        return take_tile<S, LOSSY>(s, array, tile_at(array, t, lane), r, flags, words, w, lane);
     }
     return kind == RAW && take_raw<S>(array, t, flags & FLAG_SWAP, from, words, thread);
 }

@@ -117,17 +117,23 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     Special<S>& here = s.special[w];
     u32 mask = 0, count = 0;
     I first = 0;
-    bool same = true;
+    bool same = true, halves = false;
     {
         S x[8][4];
         in.load(w, x);
+        if constexpr (LOSSY == LIMITED) {
+            bool small = false;
+#pragma unroll
+            for (int k = 0; k < 32; k++) small = small || in.r.limits.small(x[k / 4][k % 4], in.r.step);
+            halves = __syncthreads_or(small);
+        }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             S least = T::infinity(), most = -T::infinity();
 #pragma unroll
             for (int k = 16 * h; k < 16 * h + 16; k++) {
                 const S one = x[k / 4][k % 4];
-                const Judged<S> j = in.judge(one);
+                const auto j = in.judge(one, halves);
                 v[k / 4][k % 4] = j.quantum;
                 if (j.within) least = T::least(least, j.number), most = T::most(most, j.number);
                 mask |= (u32)!j.holds << bit_of(k / 4, k % 4);
@@ -148,7 +154,7 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     }
     tell_exceptions(s, mask, count, first, same, w, lane);
     __syncthreads();
-    TilePlan plan = {1};
+    TilePlan plan = {halves ? 1 | HALVES : 1};
     bool found = false;
 #pragma unroll 1
     for (u32 k = 0; k < 2 * BLOCKS && !found; k++) {

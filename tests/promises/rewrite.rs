@@ -6,7 +6,7 @@
 use crate::common::generate::{self, Random};
 use crate::common::seal::lorenzo_kinds;
 use crate::common::{by_hand, difference, frames, fuzz, rewritten};
-use h5z_gpu::{Bound, Codec, Dtype, Engine, Params, Request};
+use h5z_gpu::{Bound, Codec, Dtype, Engine, Keep, Params, Request};
 
 const FLOATS: [Dtype; 2] = [Dtype::F32, Dtype::F64];
 
@@ -237,9 +237,14 @@ fn some_values(random: &mut Random, d: Dtype, bound: f64, wild: bool, n: usize) 
     raw
 }
 
+/// By `planes`, and one after the other nothing, signs, zeros and both kept.
+fn by_planes(bound: f64, k: usize) -> Request {
+    Request { keep: Keep::new(k as u32 % 4).unwrap(), ..Request::new(Codec::Planes, Bound::Absolute(bound)) }
+}
+
 /// Parts of a chunk are written again and again, with smooth values and with wild ones: at times it shrinks, at others
 /// it is stored. What is not written stays, bit for bit; what is written becomes what it would become in any other
-/// chunk.
+/// chunk. Signs and zeros are kept or not.
 #[test]
 fn no_value_of_planes_moves_while_others_are_written() {
     let engine = Engine::with_threads(1);
@@ -252,9 +257,9 @@ fn no_value_of_planes_moves_while_others_are_written() {
         let n = dims.iter().product::<u64>() as usize;
         let size = usize::from(d.size);
         let bound = 10f64.powi(-(if d.size == 4 { 5 + random.below(3) } else { 15 + random.below(10) } as i32));
-        let codec = Codec::Planes;
+        let request = by_planes(bound, k / 4);
         let of = |dims: &[u64]| {
-            let mut params = Params::new(Request::new(codec, Bound::Absolute(bound)), d, dims).unwrap();
+            let mut params = Params::new(request, d, dims).unwrap();
             params.fill = (k % 3 == 0).then(|| if d.size == 4 { 1e20f32.to_bits().into() } else { 1e20f64.to_bits() });
             params
         };
@@ -299,7 +304,7 @@ fn no_half_of_planes_moves_while_others_are_written() {
         let n = [5, 300, 4096, 9666][random.below(4)];
         // From far below the spacing of the neighbours, where nothing shrinks, to above it.
         let bound = [1.0 / 1024.0, 1.0][k % 2] * f64::exp2(-16.0 + 24.0 * random.unit());
-        let request = Request::new(Codec::Planes, Bound::Absolute(bound));
+        let request = by_planes(bound, k / 4);
         let of = |n: usize| {
             let fill = (k % 3 == 0).then_some(0x4410);
             Params { fill, ..Params::new(request, d, &[n as u64]).unwrap() }

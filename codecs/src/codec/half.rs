@@ -404,9 +404,12 @@ mod tests {
             let steps = (-16..14).map(|e| f64::exp2(f64::from(e)) * 256.0 / 255.0);
             // Steps that are powers of two, which end midway between numbers, and others.
             for bound in steps.flat_map(|b| [b.next_down(), b, b.next_up(), b * 1.3, b * 1.9]) {
-                for fill in [None, Some(0x4410), Some(0xBC00)] {
+                for (fill, keep) in
+                    [(None, Keep::NONE), (Some(0x4410), Keep::SIGN), (None, Keep::SIGN), (Some(0xBC00), Keep::NONE)]
+                {
                     let request = Request::new(crate::params::Codec::Planes, Bound::Absolute(bound));
-                    let params = Params { fill, ..Params::new(request, dtype, &[1 << 16]).unwrap() };
+                    let params = Params::new(Request { keep, ..request }, dtype, &[1 << 16]).unwrap();
+                    let params = Params { fill, ..params };
                     let mut once = numbers.clone();
                     settle_values(&params, &mut once);
                     let mut twice = once.clone();
@@ -415,6 +418,8 @@ mod tests {
                     for (x, y) in (0..=u16::MAX).zip(once.as_chunks().0) {
                         let [x, y] = [x, u16::from_ne_bytes(*y)].map(|bits| value(bits, dtype.is_bfloat16()));
                         assert!(x == y || (x - y).abs() <= bound || x.is_nan() && y.is_nan(), "{dtype:?} {bound} {x}");
+                        let is_sign = (x > 0.0, x < 0.0) == (y > 0.0, y < 0.0);
+                        assert!(is_sign || keep == Keep::NONE, "{dtype:?} {bound}: {x} became {y}");
                     }
                 }
             }

@@ -831,7 +831,8 @@ def planes_tile(head: Header, G: int, where: str, payload: Bytes, shape: tuple[i
     else:
         second, third = map(int, take(8, "<u4"))
         exceptions, uniform = third >> 24 & 1, third >> 25 & 1
-        unfit = word & 0xE0, second & 0x80000, third & (0xFC000000 if exceptions else 0xFE000000)
+        others = 0xA0 if kind == WIDE_QUANTA else 0xE0
+        unfit = word & others, second & 0x80000, third & (0xFC000000 if exceptions else 0xFE000000)
         refuse("P5", any(unfit), f"head of class {kind} {where}: in its words the bits {unfit} are not 0")
         lengths = planes_lengths(head, where, second, third)
         e = planes_map(head, where, word, second)
@@ -863,7 +864,7 @@ def planes_tile(head: Header, G: int, where: str, payload: Bytes, shape: tuple[i
         v = np.cumsum(v, axis=axis, dtype=bits)
     outside = v[(v < -4096) | (v > 4095)] if kind == QUANTA else v[:0, 0, 0]
     refuse("P13", outside.size, f"a quantum {where} is {outside[:1]} from the base, allowed are -4096 to 4095")
-    x = planes_values(head, kind, None if kind == QUANTA else e, base, v)
+    x = planes_values(head, kind, kind == WIDE_QUANTA and word >> 6 & 1, None if kind == QUANTA else e, base, v)
     if exceptions:
         instead = np.zeros(4096, x.dtype)
         instead[marks.ravel()] = values
@@ -978,14 +979,15 @@ def planes_placed(G: int, a: Array) -> Array:
     return a.transpose(0, 4, 1, 5, 2, 3).reshape((8, 16, 32) if G == 3 else (1, 128, 32))
 
 
-def planes_values(head: Header, kind: int, e: Optional[int], base: Any, v: Array) -> Array:
+def planes_values(head: Header, kind: int, halves: int, e: Optional[int], base: Any, v: Array) -> Array:
     """§5: the bits of the values; e is that of map 1."""
     bits, real, signed = (np.dtype(f"<{letter}{head.size}") for letter in "ufi")
     if kind == QUANTA:
         return ((base + v).astype(real) * planes_step(head)[0]).view(bits)
     m = base + v
     if kind == WIDE_QUANTA:
-        return (m.view(signed).astype(real) * planes_step(head)[0]).view(bits)
+        step = planes_step(head)[0] * real.type(0.5 if halves else 1)
+        return (m.view(signed).astype(real) * step).view(bits)
     if e is not None:
         return (m.view(signed).astype(real) * np.array(math.ldexp(1, e), real)).view(bits)
     if head.number == 0:

@@ -203,6 +203,8 @@ struct Head {
     /// Classes 1 and 2: the modes of each block's planes, the map's e, the lengths.
     modes: [[u32; 3]; 4],
     power: Option<i32>,
+    /// Class 1: quanta count half steps.
+    halves: bool,
     lengths: Lengths,
 }
 
@@ -234,7 +236,8 @@ fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refus
     need(bits(second, 19, 19) == 0, "P5, planes: bit 19 of word 1")?;
     need(bits(third, 26, 31) == 0, "P5, planes: bits 26 to 31 of word 2")?;
 
-    need(class == 0 || bits(first, 5, 7) == 0, "P5, planes: bits 5 to 7")?;
+    let others = bits(first, 5, 7) & if class == 1 { 0b101 } else { 0b111 };
+    need(class == 0 || others == 0, "P5, planes: bits 5 to 7")?;
     let lengths = Lengths {
         low: bits(second, 0, 5).into(),
         highest: bits(second, 6, 12).into(),
@@ -259,6 +262,7 @@ fn head(f: &Frame<'_>, rank: usize, parts: &mut Parts<'_>) -> Result<Head, Refus
         slices: [4, 5, 6, 7].map(|k| 1 + bits(first, k, k) as usize),
         modes: [0, 1, 2, 3].map(|k| [0, 1, 2].map(|p| bits(first, 8 + 6 * k + 2 * p, 9 + 6 * k + 2 * p))),
         power: map.then_some(e),
+        halves: class == 1 && bits(first, 6, 6) == 1,
         lengths,
     })
 }
@@ -317,7 +321,7 @@ fn tile(f: &Frame<'_>, rank: usize, inside: [usize; 3], payload: &[u8]) -> Resul
     }
     sums(&mut v, rank, head.predictor);
     need(class > 0 || v.iter().all(|&v| (-4096..=4095).contains(&(v as i64))), "P13, planes: a quantum of class 0")?;
-    let mut x: Vec<u64> = v.into_iter().map(|v| value(f, class, head.power, base, v)).collect();
+    let mut x: Vec<u64> = v.into_iter().map(|v| value(f, &head, base, v)).collect();
     for (at, bits) in replaced {
         x[at] = bits;
     }
@@ -466,18 +470,19 @@ fn step(f: &Frame<'_>) -> Option<f64> {
     (2f64.powi(-power)..=2f64.powi(power)).contains(&s).then_some(s)
 }
 
-/// §4 and §5: the bits of x̂. `power` is e of map 1.
-fn value(f: &Frame<'_>, class: u32, power: Option<i32>, base: i64, v: u64) -> u64 {
+/// §4 and §5: the bits of x̂.
+fn value(f: &Frame<'_>, head: &Head, base: i64, v: u64) -> u64 {
     let sum = base.wrapping_add(v as i64);
-    let q = match (class, f.size) {
+    let q = match (head.class, f.size) {
         (0, _) => sum,
         (_, 4) => i64::from(sum as i32),
         _ => sum,
     };
-    if class < 2 {
-        return product(f, q, step(f).expect("checked with the class"));
+    if head.class < 2 {
+        let s = step(f).expect("checked with the class");
+        return product(f, q, if head.halves { s / 2.0 } else { s });
     }
-    if let Some(e) = power {
+    if let Some(e) = head.power {
         return product(f, q, 2f64.powi(e));
     }
     let m = q as u64 & (u64::MAX >> (64 - 8 * f.size));

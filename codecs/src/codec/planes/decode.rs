@@ -110,7 +110,10 @@ pub(super) fn tile<S: Value, E: Held<S>>(
             _ if context.float => Map::Ordered,
             _ => Map::Bits,
         };
-        let step = context.step.unwrap_or(S::ZERO);
+        let mut step = context.step.unwrap_or(S::ZERO);
+        if head.halves {
+            step = step * S::power_of_two(-1);
+        }
         let (x, v) = (&mut s.x, &s.wide);
         unit.run(
             #[inline(always)]

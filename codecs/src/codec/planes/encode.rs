@@ -4,8 +4,9 @@
 //! ```text
 //! x           4096 values, filled up beyond the chunk
 //! quantise    u = q - base in 16 bits (class 0); if some are too far or do not hold: a few exceptions; if too many:
-//!             the same in the value's width (class 1); if that fails too, or lossless: r(x) as numbers less a base
-//!             (class 2), which are the ordered bits, or integers where all values are such times a power of two
+//!             the same in the value's width (class 1), at once where half steps are needed; if that fails too, or
+//!             lossless: r(x) as numbers less a base (class 2), which are the ordered bits, or integers where all
+//!             values are such times a power of two
 //! bits        of class 2 exceptions are NaN, infinities, fill, and a few that are longer than the others
 //! bridge      what stands in an exception's place is its row's last regular value
 //! difference  along as many axes as leaves the shortest residuals in plane 1
@@ -24,7 +25,7 @@ use super::format::{Class, Exceptions, Head, Masks};
 use super::lengths::{Counted, NUMBER_PLANES};
 use super::numbers;
 use super::parts::Parts;
-use super::quantize::{self, Quantizer};
+use super::quantize::{self, Quanta, Quantizer};
 use super::shape::{BLOCK, Shape};
 use super::types::{Int, Value};
 use super::unit::Unit;
@@ -163,12 +164,12 @@ impl<S: Value> TileRule<S> {
 fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scratch<S>) -> Coded<S::Wide> {
     let rank = plan.shape.rank;
     let held = Held::of_tile(rank, tile.extents);
-    let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, unit)).map(|(lo, hi)| (lo + hi) >> 1);
-    if let Some(base) = mid.and_then(quantize::base::<S>) {
+    let halves = plan.quantizer.as_ref().is_some_and(|q| q.halves(&s.x, unit));
+    let mid = plan.quantizer.as_ref().and_then(|q| q.range(&s.x, halves, unit)).map(|(lo, hi)| (lo + hi) >> 1);
+    if let Some(base) = mid.filter(|_| !halves).and_then(quantize::base::<S>) {
         let [v, d] = &mut *s.near;
-        let flags = &mut s.flags;
-        if let Some(exceptions) = regular(plan, tile, &s.x, (S::Wide::truncate(base), true), unit, v, flags, &mut s.set)
-        {
+        let (flags, near) = (&mut s.flags, (S::Wide::truncate(base), Quanta::Near));
+        if let Some(exceptions) = regular(plan, tile, &s.x, near, unit, v, flags, &mut s.set) {
             let way = Way { class: Class::Quanta, exceptions, plan, unit };
             let (mut head, masks) = way.residuals(held, v, d, &s.set, &mut s.parts);
             head.base = (base / S::UNIT) as i32;
@@ -178,7 +179,8 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
     let [v, d] = &mut *s.wide;
     let wide = mid.and_then(|mid| {
         let base = S::Wide::truncate(mid);
-        let exceptions = regular(plan, tile, &s.x, (base, false), unit, v, &mut s.flags, &mut s.set)?;
+        let wide = (base, if halves { Quanta::Halves } else { Quanta::Wide });
+        let exceptions = regular(plan, tile, &s.x, wide, unit, v, &mut s.flags, &mut s.set)?;
         Some((base, exceptions))
     });
     if let Some((base, exceptions)) = wide {
@@ -186,7 +188,7 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
         difference::difference(v, rank, predictor, unit, d);
         let way = Way { class: Class::Wide, exceptions, plan, unit };
         let (mut head, masks) = way.lengths(d, &s.set, &mut s.counted, &mut s.parts);
-        head.predictor = predictor;
+        (head.predictor, head.halves) = (predictor, halves);
         return Coded { head, base: Some(base), masks };
     }
     let settled = &mut s.x;
@@ -224,24 +226,24 @@ fn code<S: Value>(plan: &TileRule<S>, tile: &Tile, unit: impl Unit, s: &mut Scra
     Coded { head, base: Some(base), masks }
 }
 
-/// Quanta less their base, exceptions bridged; `near`: of class 0. `None` where there are more exceptions than a tile
+/// Quanta less their base, exceptions bridged. `None` where there are more exceptions than a tile
 /// may have.
 #[allow(clippy::too_many_arguments)]
 fn regular<S: Value, I: Int>(
     plan: &TileRule<S>,
     tile: &Tile,
     x: &[S; PLANES_TILE],
-    (base, near): (S::Wide, bool),
+    (base, quanta): (S::Wide, Quanta),
     unit: impl Unit,
     v: &mut Ints<I>,
     flags: &mut Flags,
     set: &mut Set<S::Wide>,
 ) -> Option<Exceptions> {
     let q = plan.quantizer.as_ref()?;
-    if q.quantize(x, base, near, unit, v) {
+    if q.quantize(x, base, quanta, unit, v) {
         return Some(Exceptions::None);
     }
-    q.flags(x, base, near, unit, flags);
+    q.flags(x, base, quanta, unit, flags);
     let exceptions = set.collect(&plan.shape, tile, flags, unit, x, |x| q.settled(x))?;
     exceptions::bridge(v, flags);
     Some(exceptions)

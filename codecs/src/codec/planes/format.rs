@@ -78,6 +78,8 @@ pub(super) struct Head {
     pub(super) lengths: Lengths,
     /// Classes 1 and 2: modes of each block's planes.
     pub(super) modes: [u16; BLOCKS],
+    /// Class 1: quanta count half steps.
+    pub(super) halves: bool,
 }
 
 /// In class 0.
@@ -86,6 +88,7 @@ const UNIFORM: u32 = 1 << 10;
 const BASE_SHIFT: u32 = 11;
 /// In classes 1 and 2.
 const MAP: u32 = 1 << 4;
+const HALVES: u32 = 1 << 6;
 const MODES_SHIFT: u32 = 8;
 const MODES_BITS: u32 = 6;
 const TOP_SHIFT: u32 = 6;
@@ -119,6 +122,7 @@ impl Head {
         base: 0,
         lengths: Lengths { least: 0, top: 0, zeros: 0, numbers: 0, exponent: None },
         modes: [0; BLOCKS],
+        halves: false,
     };
 
     /// Words of the head.
@@ -144,7 +148,7 @@ impl Head {
             Class::Wide | Class::Bits => {
                 let l = &self.lengths;
                 let modes = self.modes.iter().rev().fold(0, |all, &modes| all << MODES_BITS | u32::from(modes));
-                let map = l.exponent.map_or(0, |_| MAP);
+                let map = l.exponent.map_or(0, |_| MAP) | if self.halves { HALVES } else { 0 };
                 let exponent = (l.exponent.unwrap_or(0) as u32) << EXPONENT_SHIFT;
                 [
                     first | map | modes << MODES_SHIFT,
@@ -211,6 +215,7 @@ impl Head {
         let (bits, largest) = if allowed.size == 4 { (32, 127) } else { (64, 1023) };
         let exponent = second as i32 >> EXPONENT_SHIFT;
         let map = first & MAP != 0;
+        self.halves = self.class == Class::Wide && first & HALVES != 0;
         self.modes = std::array::from_fn(|k| (first >> (MODES_SHIFT + MODES_BITS * k as u32) & 0x3F) as u16);
         self.lengths = Lengths {
             least: second & 0x3F,

@@ -6,6 +6,7 @@ use crate::CodecId;
 use crate::Cpu;
 use crate::frame::Frame;
 use crate::judge::judge;
+use crate::keep::Keep;
 use crate::params::{Bound, Class, Codec, Dtype, Params, Request};
 
 const FILL: f64 = 1e20;
@@ -38,7 +39,7 @@ fn round_trip(params: &Params, raw: &[u8]) -> (Vec<u8>, Vec<u8>) {
         return (frame, back);
     }
     let fill = params.fill.filter(|&bits| bits != 0);
-    let verdict = judge(params.request.bound, params.dtype, fill, [raw, &back], None, 1).unwrap();
+    let verdict = judge(params.request, params.dtype, fill, [raw, &back], None, 1).unwrap();
     assert!(verdict.held() && verdict.into_fill == 0, "{verdict:?}: {params:?}");
     (frame, back)
 }
@@ -137,6 +138,35 @@ fn no_value_becomes_the_fill_value() {
             let (frame, back) = round_trip(&params, &raw);
             assert_eq!(frame[9], CodecId::PLANES.number());
             assert!(round_trip(&params, &back).1 == back);
+        }
+    }
+}
+
+/// Values about zero and about what is small, at bounds from end to end of those with a usable step.
+#[test]
+fn signs_are_kept_by_half_steps() {
+    for dtype in dtypes() {
+        let (power, tiny) =
+            if dtype.size == 4 { (100, f64::from(f32::from_bits(1))) } else { (1000, f64::from_bits(1)) };
+        for bound in [1 - power, -3, 0, 7, power - 2].map(|e| 1.1 * f64::exp2(f64::from(e))) {
+            let step = bound * 1.9921875;
+            let beside = |x: f64| [x * (1.0 - 1e-7), x, x * (1.0 + 1e-7)];
+            let some: Vec<f64> = [0.25, 0.5, 0.75, 1.0, 1.5, 7.0].into_iter().flat_map(|k| beside(k * step)).collect();
+            let some: Vec<f64> = some.into_iter().chain([0.0, tiny, 1e-3 * step]).flat_map(|x| [x, -x]).collect();
+            let raw: Vec<u8> = (0..5000).flat_map(|i| bytes_of(some[i * 7 % some.len()], dtype)).collect();
+            for keep in [Keep::SIGN, Keep::SIGN.and(Keep::RANGE)] {
+                let mut params = params(Bound::Absolute(bound), dtype, &[5000], None);
+                params.request.keep = keep;
+                let (frame, back) = round_trip(&params, &raw);
+                assert_eq!(frame[9], CodecId::PLANES.number());
+                assert!(keep != Keep::SIGN || 2 * frame.len() < raw.len(), "{dtype:?} {bound:e}: {}", frame.len());
+                // Again, beside others.
+                let (half, other) = back.split_at(back.len() / 2);
+                assert!(
+                    round_trip(&params, &[other, half].concat()).1 == [other, half].concat(),
+                    "{dtype:?} {bound:e}"
+                );
+            }
         }
     }
 }

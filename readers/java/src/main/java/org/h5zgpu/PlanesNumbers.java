@@ -28,10 +28,13 @@ final strictfp class PlanesNumbers {
         }
     }
 
-    /** Classes 1 and 2: numbers of 4 bytes into {@code narrow}, where that is not null, else into {@code wide}. */
-    void large(long[] v, long base, int tileClass, boolean map, int e, int[] narrow, long[] wide) {
+    /**
+     * Classes 1, in half steps where {@code halves}, and 2: numbers of 4 bytes into {@code narrow}, where that is not
+     * null, else into {@code wide}.
+     */
+    void large(long[] v, long base, int tileClass, boolean halves, boolean map, int e, int[] narrow, long[] wide) {
         if (narrow != null) {
-            float step = map ? Math.scalb(1f, e) : step4;
+            float step = map ? Math.scalb(1f, e) : halves ? step4 / 2 : step4;
             boolean multiples = map || tileClass == 1;
             for (int i = 0; i < PlanesTile.TILE; i++) {
                 int m = (int) (base + v[i]);
@@ -39,7 +42,7 @@ final strictfp class PlanesNumbers {
                         : floats ? m ^ (m >> 31 & Integer.MAX_VALUE) : m;
             }
         } else {
-            double step = map ? Math.scalb(1.0, e) : step8;
+            double step = map ? Math.scalb(1.0, e) : halves ? step8 / 2 : step8;
             boolean multiples = map || tileClass == 1;
             for (int i = 0; i < PlanesTile.TILE; i++) {
                 long m = base + v[i];

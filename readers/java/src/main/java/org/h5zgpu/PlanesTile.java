@@ -177,7 +177,8 @@ final class PlanesTile {
     }
 
     private void wideTile(int head) throws Refused {
-        Refused.when((head & 0xE0) != 0, "P5", "a head of %08x", head);
+        Refused.when((head & (tileClass == 1 ? 0xA0 : 0xE0)) != 0, "P5", "a head of %08x", head);
+        boolean halves = (head & 64) != 0;
         boolean map = (head & 16) != 0;
         int second = parts.word(1);
         int third = parts.word(2);
@@ -208,7 +209,7 @@ final class PlanesTile {
             fields.decode(k, parts.planes(k), place);
         }
         integrate(fields.large);
-        numbers.large(fields.large, base, tileClass, map, e, size == 4 ? narrow : null, wide);
+        numbers.large(fields.large, base, tileClass, halves, map, e, size == 4 ? narrow : null, wide);
     }
 
     /** Section 4: sums along x, then y, then z, as many as the predictor says. */
