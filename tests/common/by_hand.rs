@@ -137,7 +137,8 @@ fn scaled(name: &str, random: &mut Random, dtype: Dtype, dims: &[u32]) -> Draft 
     if map == 5 {
         let count = n as u64 / 3 + 1;
         let dictionary = scaled_codes(size as u32, any_bytes(count as usize * size, random));
-        let head = scaled_head([5, 0, 1], [1, 0, 0, 0, 0, random.bits() >> (64 - 8 * size)]);
+        let (origin, step, odd) = (random.bits(), random.bits() >> 40, random.bits() >> (64 - 8 * size));
+        let head = scaled_head([5, 0, 1], [1, origin, step, 0, 0, odd]);
         let code = |i: usize| if i % 7 == 5 { lowest } else { random.below(count as usize) as u64 };
         let codes = (0..n).map(code).flat_map(|c| c.to_le_bytes()[..size].to_vec()).collect();
         let exceptions = [le(&[1, n as u32 - 2]), any_bytes(2 * size, random)].concat();

@@ -108,10 +108,10 @@ fn scaled(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
     let some = |random: &mut Random, below: usize| (0..n).map(|_| random.below(below) as i32).collect::<Vec<_>>();
     Some(match name {
         // The difference at 1 is 0, not the step.
-        "i32-special-at-1-of-order-2" => {
+        "f32-special-at-1-of-order-2" => {
             let mut all = some(random, 100);
             all[1] = low;
-            frame(I32, scaled_head([0, 2, 1], [3, 5, 77, 0, 0, 0xABCD]), codes(&all))
+            frame(F32, scaled_head([4, 2, 1], [3, 5, 77, 0, 0, 0xABCD]), codes(&all))
         }
         // No code is the lowest one.
         "i32-sums-that-are-the-special-code" => {
@@ -130,13 +130,9 @@ fn scaled(name: &str, random: &mut Random, dims: &[u32]) -> Option<Draft> {
         "i32-unit-whose-lowest-bytes-are-0" => {
             frame(I32, scaled_head([0, 0, 0], [1 << 32, 5, 0, 0, 0, 0]), codes(&some(random, 900)))
         }
-        "f32-dictionary-of-two-axes" | "f32-dictionary-as-long-as-the-chunk" => {
-            let axes = if name.ends_with("axes") { &[2, 5][..] } else { &[n as u32] };
-            let count = axes.iter().product::<u32>() as usize;
-            let sections = vec![scaled_head([0, 1, 0], [0x0012_3457, 1 << 29, 9, 0, 0, 0]), Vec::new(), Vec::new()];
-            let dictionary = Draft::new(6, 9, 0.0, I32, axes, sections).frame();
-            let head = [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), dictionary].concat();
-            frame(F32, head, codes(&some(random, count)))
+        "f32-dictionary-as-long-as-the-chunk" => {
+            let head = [scaled_head([5, 0, 0], [1, 1 << 29, 9, 0, 0, 0]), codes(&some(random, 1 << 24))].concat();
+            frame(F32, head, codes(&some(random, n)))
         }
         _ => return None,
     })

@@ -24,6 +24,16 @@ impl Map {
     pub(crate) const ALL: [Map; 6] =
         [Map::Whole, Map::Quotient, Map::Product, Map::ShortProduct, Map::Ordered, Map::Dictionary];
 
+    /// The orders of differences that whole numbers of this map may have.
+    pub(crate) fn orders(self) -> &'static [u8] {
+        match self {
+            Map::Whole => &[0, 1, 3],
+            Map::Quotient | Map::Ordered => &[0, 1, 2, 3],
+            Map::Product | Map::ShortProduct => &[0, 3],
+            Map::Dictionary => &[0],
+        }
+    }
+
     /// Whether there are neither factor nor addend.
     pub(crate) fn is_exact(self) -> bool {
         matches!(self, Map::Whole | Map::Ordered | Map::Dictionary)

@@ -998,6 +998,7 @@ def planes_values(head: Header, kind: int, halves: int, e: Optional[int], base: 
 
 # ----------------------------------------------------------------------------------------------- scaled.FORMAT.md
 WHOLE, QUOTIENT, PRODUCT, SHORT_PRODUCT, ORDERED, DICTIONARY = 0, 1, 2, 3, 4, 5
+WITHOUT = {WHOLE: (2,), PRODUCT: (1, 2), SHORT_PRODUCT: (1, 2), DICTIONARY: (1, 2, 3)}  # orders that a map has not
 
 
 def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes, *corrections: Bytes) -> bytes:
@@ -1008,7 +1009,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes, *correct
     unfit = left or (np.diff(places) <= 0).any() or (places >= head.values).any()
     refuse("K7", unfit, f"exceptions of {len(exceptions)} bytes, at {places} of {head.values} numbers")
     modulus = 2 ** (8 * head.size)
-    t = scaled_dictionary(head, bytes(first[56:]))
+    t = scaled_dictionary(head, bytes(first[56:]), origin, step)
     c = k = scaled_integers("K8", head, bytes(codes), head.size).astype(bits)
     low = bits.type(modulus // 2)
     marked = special * (c == low)
@@ -1032,7 +1033,7 @@ def scaled(head: Header, first: Bytes, exceptions: Bytes, codes: Bytes, *correct
         x = (q.astype("<f4") * np.float32(factor) + np.float32(addend)).view(bits)
     if special:
         x = np.where(k == low, bits.type(odd), x)
-    refuse("K10", corrections and kind not in (QUOTIENT, PRODUCT, SHORT_PRODUCT), f"corrections with map {kind}")
+    refuse("K10", corrections and kind != QUOTIENT, f"corrections with map {kind}")
     for frame in corrections:
         q = scaled_order(x.view(signed)) + scaled_integers("K10", head, bytes(frame), 1).view("i1")
         x = scaled_order(q.astype(signed)).view(bits)
@@ -1045,19 +1046,19 @@ def scaled_head(head: Header, first: bytes) -> tuple[Any, ...]:
     unfit = len(first) < 56 or (len(first) > 56) != (first[0] == DICTIONARY)
     refuse("K1", unfit, f"a head of {len(first)} bytes, it has 56, more with a dictionary")
     kind, order, special, *zeros = struct.unpack_from("<8B", first)
-    numbers = unit, origin, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
+    numbers = unit, _, step, factor, addend, odd = struct.unpack_from("<QqqddQ", first, 8)
     unfit = kind > DICTIONARY or order > 3 or special > 1 or any(zeros)
     refuse("K2", unfit, f"a head that begins with {first[:8].hex()}")
     unfit = (kind == WHOLE) != (head.number == 0) or (kind == SHORT_PRODUCT and head.size != 4)
-    unfit |= order == 3 and len(head.extents) < 2
+    unfit |= order in WITHOUT.get(kind, ()) or (order == 3 and len(head.extents) < 2)
     refuse("K3", unfit, f"map {kind}, order {order} of type {head.type:08x}, extents {head.extents}")
-    refuse("K4", unit == 0 or (order in (0, 3) and step), f"unit {unit}, step {step} with order {order}")
+    unfit = unit == 0 or (order in (0, 3) and kind != DICTIONARY and step)
+    refuse("K4", unfit, f"unit {unit}, step {step} with order {order}")
     unfit = any(first[32:40]) if kind in (WHOLE, ORDERED, DICTIONARY) else not (math.isfinite(factor) and factor > 0)
     unfit |= any(first[40:48]) if kind in (WHOLE, QUOTIENT, ORDERED, DICTIONARY) else not math.isfinite(addend)
     refuse("K5", unfit, f"factor {factor!r}, addend {addend!r} with map {kind}")
     refuse("K6", odd >= 1 << 8 * head.size or (odd and not special), f"special {special} with the bits {odd:#x}")
-    unfit = kind == DICTIONARY and (order, unit, origin) != (0, 1, 0)
-    refuse("K9", unfit, f"order {order}, unit {unit}, origin {origin} with a dictionary")
+    refuse("K9", kind == DICTIONARY and unit != 1, f"unit {unit} with a dictionary")
     return (kind, order, special, *numbers)
 
 
@@ -1092,21 +1093,24 @@ def scaled_integers(rule: str, head: Header, frame: bytes, size: int) -> Array:
 
     def unfit(inner: Header) -> bool:
         shaped = inner.codec == "bytes" or inner.extents == head.extents
-        return inner.codec == "scaled" or inner.raw_length != head.values * size or not shaped
+        return inner.codec not in ("lorenzo", "bytes", "planes") or inner.raw_length != head.values * size or not shaped
 
     return scaled_inner(rule, size, frame, unfit)
 
 
-def scaled_dictionary(head: Header, dictionary: bytes) -> Array:
+def scaled_dictionary(head: Header, dictionary: bytes, origin: int, step: int) -> Array:
     """§3.3; no numbers where there is no dictionary."""
     if not dictionary:
         return np.zeros(0, f"<u{head.size}")
 
     def unfit(inner: Header) -> bool:
         count, rest = divmod(inner.raw_length, head.size)
-        return rest > 0 or not 1 <= count <= head.values
+        return inner.codec != "bytes" or rest > 0 or not 1 <= count <= head.values
 
-    return scaled_inner("K9", head.size, dictionary, unfit)
+    u = scaled_inner("K9", head.size, dictionary, unfit)
+    d = u + u.dtype.type(step % 2 ** (8 * head.size))
+    d[0] = origin % 2 ** (8 * head.size)
+    return np.cumsum(d, dtype=d.dtype)
 
 
 def scaled_inner(rule: str, size: int, frame: bytes, unfit: Any) -> Array:
@@ -1114,8 +1118,7 @@ def scaled_inner(rule: str, size: int, frame: bytes, unfit: Any) -> Array:
     try:
         inner = header(frame)
         is_type = inner.type == 0x4000 | size << 4 and not inner.swapped
-        is_codec = inner.codec in ("bytes", "planes", "lorenzo", "scaled")
-        refuse(rule, not (is_type and is_codec) or unfit(inner), f"{inner}")
+        refuse(rule, not is_type or unfit(inner), f"{inner}")
         return np.frombuffer(decode(frame), f"<u{size}")
     except Refused as reason:
         refuse(rule, True, f"a frame inside that is refused by {reason}")

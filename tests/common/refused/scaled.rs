@@ -42,6 +42,8 @@ pub fn rules(list: &mut List) {
     let double =
         Draft::new(6, 9, 0.0, F64, &[10], vec![scaled_head([3, 0, 0], [1, 0, 0, QUARTER, 0, 0]), vec![], vec![]]);
     list.draft("K3-short-products-of-8-bytes", "map ShortProduct", &double);
+    list.but("K3-second-differences-of-integers", "order 2", &whole, first([0, 2, 0]));
+    list.but("K3-differences-of-products", "order 1", &good, first([2, 1, 0]));
     let line = scaled_head([0, 3, 0], [1, 0, 0, 0, 0, 0]);
     list.draft("K3-rows-of-one-axis", "rank 1", &frame(I32, line, Vec::new(), Vec::new()));
     list.but("K4-unit-0", "unit 0", &good, word(0, 0));
@@ -135,10 +137,9 @@ fn dictionary(list: &mut List, good: &Draft) {
     list.but("K1-no-dictionary", "head has 56 bytes", &dictionary, |d| d.sections[0].truncate(56));
     list.but("K1-a-dictionary-of-map-4", "head has", &dictionary, first([4, 0, 0]));
     list.but("K3-a-dictionary-of-integers", "map Dictionary", &dictionary, |d| d.kind = I32);
+    list.but("K3-a-dictionary-of-order-1", "map Dictionary, order 1", &dictionary, first([5, 1, 0]));
     list.but("K5-a-dictionary-with-a-factor", "factor 2.5e-1", &dictionary, word(3, QUARTER));
-    list.but("K9-a-dictionary-of-order-1", "order 1, unit 1", &dictionary, first([5, 1, 0]));
     list.but("K9-a-dictionary-with-a-unit", "unit 2", &dictionary, word(0, 2));
-    list.but("K9-a-dictionary-with-an-origin", "origin 1", &dictionary, word(1, 1));
     list.but(
         "K9-half-a-number",
         "6 raw bytes",
@@ -183,8 +184,10 @@ fn dictionary(list: &mut List, good: &Draft) {
         },
     );
     let rows = Draft::new(6, 9, 0.0, I32, &[2, 4], vec![scaled_head([0, 1, 0], [1, 0, 2, 0, 0, 0]), vec![], vec![]]);
-    let exchanged = [scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), swapped(&rows.frame())].concat();
-    list.but("K9-a-dictionary-that-is-swapped", "a dictionary by scaled", &dictionary, with(exchanged));
+    let by = |frame: Vec<u8>| with([scaled_head([5, 0, 0], [1, 0, 0, 0, 0, 0]), frame].concat());
+    list.but("K9-a-dictionary-by-scaled", "a dictionary by scaled", &dictionary, by(rows.frame()));
+    let planes = Draft::new(5, 9, 0.0, I32, &[8], vec![le(&[4]), le(&[2, 0, 0, 0])]).frame();
+    list.but("K9-a-dictionary-by-planes", "a dictionary by planes", &dictionary, by(planes));
     list.but("K9-the-lowest-code-without-special", "the code -2147483648 with", &dictionary, code(1 << 31));
 }
 
@@ -198,6 +201,10 @@ fn corrections(list: &mut List, good: &Draft, whole: &Draft) {
     };
     let ten = |d: &mut Draft| d.sections.push(scaled_codes(1, vec![0; 10]));
     list.but("K10-corrections-of-integers", "Whole has none", whole, ten);
+    list.but("K10-corrections-of-products", "Product has none", good, |d| {
+        d.sections[0][0] = 2;
+        ten(d);
+    });
     list.but("K10-corrections-of-bits-in-order", "Ordered has none", good, |d| {
         d.sections[0] = scaled_head([4, 0, 0], [1, 0, 0, 0, 0, 0]);
         ten(d);

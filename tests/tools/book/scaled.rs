@@ -13,23 +13,22 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     need(head.len() >= 56 && (head.len() > 56) == (head[0] == 5), "K1")?;
     let (map, order, special) = (head[0], head[1], head[2] == 1);
     need(map <= 5 && order <= 3 && head[2] <= 1 && head[3..8].iter().all(|&b| b == 0), "K2")?;
-    need((map == 0) == (f.class == 0) && (map != 3 || f.size == 4) && (order < 3 || f.extents.len() > 1), "K3")?;
+    need((map == 0) == (f.class == 0) && (map != 3 || f.size == 4), "K3, map")?;
+    need(matches!((map, order), (_, 0) | (0..=4, 3) | (0 | 1 | 4, 1) | (1 | 4, 2)), "K3, order")?;
+    need(order < 3 || f.extents.len() > 1, "K3, rank")?;
     let word = |k: usize| number(head, 8 + 8 * k, 8);
-    let (unit, origin, step) = (word(0)?, word(1)?, word(2)?);
-    need(unit > 0 && (matches!(order, 1 | 2) || step == 0), "K4")?;
+    let (unit, origin, step, odd) = (word(0)?, word(1)?, word(2)?, word(5)?);
+    need(unit > 0 && (matches!(order, 1 | 2) || map == 5 || step == 0), "K4")?;
     let (factor, addend) = (f64::from_bits(word(3)?), f64::from_bits(word(4)?));
-    need(
-        if matches!(map, 0 | 4 | 5) { factor.to_bits() == 0 } else { factor.is_finite() && factor > 0.0 },
-        "K5, factor",
-    )?;
+    let is_positive = factor.is_finite() && factor > 0.0;
+    need(if matches!(map, 0 | 4 | 5) { factor.to_bits() == 0 } else { is_positive }, "K5, factor")?;
     need(if matches!(map, 0 | 1 | 4 | 5) { addend.to_bits() == 0 } else { addend.is_finite() }, "K5, addend")?;
-    let odd = word(5)?;
     need((f.size == 8 || odd < 1 << 32) && (special || odd == 0), "K6")?;
-    need(map != 5 || order == 0 && unit == 1 && origin == 0, "K9, head")?;
-    need(corrections.is_none() || matches!(map, 1..=3), "K10, map")?;
+    need(map != 5 || unit == 1, "K9, unit")?;
+    need(corrections.is_none() || map == 1, "K10, map")?;
 
     let all_ones = u64::MAX >> (64 - 8 * f.size);
-    let t = dictionary(f, &head[56..], n)?;
+    let t = dictionary(f, head, n)?;
     let c = if codes.is_empty() { vec![0; n] } else { numbers(f, codes, n, f.size, "K8")? };
     let low = 1u64 << (8 * f.size - 1);
     let row = f.extents.last().copied().unwrap_or(1);
@@ -99,18 +98,26 @@ fn replace(f: &Frame<'_>, exceptions: &[u8], x: &mut [u64]) -> Result<(), Refusa
     Ok(())
 }
 
-/// §3.3: the numbers of the dictionary, as unsigned ones of W bytes; none without a dictionary.
-fn dictionary(f: &Frame<'_>, dictionary: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
-    if dictionary.is_empty() {
+/// §3.3: the numbers of the dictionary behind the head, as unsigned ones of W bytes; none without a dictionary.
+fn dictionary(f: &Frame<'_>, head: &[u8], n: usize) -> Result<Vec<u64>, Refusal> {
+    let frame = &head[56..];
+    if frame.is_empty() {
         return Ok(Vec::new());
     }
-    let inner = open(dictionary, number(dictionary, 16, 8)? as usize)?;
-    let kind = number(dictionary, 12, 4)?;
-    need(matches!(inner.codec, 2 | 4 | 5 | 6) && !inner.swapped, "K9, codec")?;
-    need(kind == 1 << 14 | (f.size as u64) << 4, "K9, type")?;
+    let inner = open(frame, number(frame, 16, 8)? as usize)?;
+    need(inner.codec == 4, "K9, codec")?;
+    need(number(frame, 12, 4)? == 1 << 14 | (f.size as u64) << 4, "K9, type")?;
     need(inner.raw_len % f.size == 0 && (1..=n).contains(&(inner.raw_len / f.size)), "K9, length")?;
-    let raw = decode_frame(dictionary, inner.raw_len)?;
-    (0..inner.raw_len / f.size).map(|i| number(&raw, i * f.size, f.size)).collect()
+    let raw = decode_frame(frame, inner.raw_len)?;
+    let (mut t, step) = (number(head, 16, 8)?, number(head, 24, 8)?);
+    let mut all = Vec::new();
+    for j in 0..inner.raw_len / f.size {
+        if j > 0 {
+            t = t.wrapping_add(step).wrapping_add(number(&raw, j * f.size, f.size)?);
+        }
+        all.push(t & u64::MAX >> (64 - 8 * f.size));
+    }
+    Ok(all)
 }
 
 /// §3.2, §3.4: the codes or the corrections, as unsigned numbers of `size` bytes.

@@ -12,7 +12,7 @@ use crate::codec_id::CodecId;
 pub(crate) static CODEC: Codec =
     Codec { id: CodecId::BYTES, sections: &["head", "tile ends", "payload"], decode: cpu::decode };
 
-pub(crate) use cpu::len;
+pub(crate) use cpu::{encode, len};
 
 pub(crate) const ENCODE: Encode =
     |chunk, out| cpu::encode(chunk.raw, chunk.params.dtype, chunk.threads, out).map(|()| true);

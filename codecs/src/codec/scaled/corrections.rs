@@ -8,10 +8,10 @@
 //! ```
 
 use super::scale::{Multiply, Word, code_type, ordered, ulps};
+use crate::codec::bytes;
 use crate::codec::chunk::Chunk;
-use crate::codec::kept::{Inner, Scale};
+use crate::codec::kept::Scale;
 use crate::codec::lorenzo::integers;
-use crate::codec::{bytes, planes};
 use crate::error::Result;
 use crate::memory;
 use crate::params::{Params, Request};
@@ -32,8 +32,8 @@ pub(super) fn take<W: Word>(values: &[W], codes: &[W], scale: Scale, exceptions:
     Ok(if exceptions.len() < before { corrections } else { Vec::new() })
 }
 
-/// The frame of the corrections, by the codec that makes it shortest; empty if there are none. `None`: no codec can.
-pub(super) fn encode(corrections: &[i8], chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+/// The frame of the corrections, by lorenzo or by bytes, whichever is shorter; empty if there are none.
+pub(super) fn encode(corrections: &[i8], chunk: &Chunk<'_>) -> Result<Vec<u8>> {
     let params = Params {
         request: Request::default(),
         dtype: code_type(1),
@@ -42,20 +42,14 @@ pub(super) fn encode(corrections: &[i8], chunk: &Chunk<'_>) -> Result<Option<Vec
         lossy_allowed: false,
     };
     let chunk = Chunk { params: &params, raw: bytemuck::cast_slice(corrections), kept: None, ..*chunk };
-    let mut shortest = corrections.is_empty().then(Vec::new);
-    for inner in [Inner::Lorenzo, Inner::Bytes, Inner::Planes] {
-        let mut out = Vec::new();
-        let coded = match inner {
-            _ if corrections.is_empty() => false,
-            Inner::Lorenzo => integers::encode(&chunk, None, &mut out)?,
-            Inner::Bytes => bytes::ENCODE(&chunk, &mut out)?,
-            Inner::Planes => planes::ENCODE(&chunk, &mut out)?,
-        };
-        if coded && shortest.as_ref().is_none_or(|s| out.len() < s.len()) {
-            shortest = Some(out);
+    let (mut by_bytes, mut out) = (Vec::new(), Vec::new());
+    if !corrections.is_empty() {
+        bytes::ENCODE(&chunk, &mut by_bytes)?;
+        if !integers::encode(&chunk, None, &mut out)? || by_bytes.len() < out.len() {
+            return Ok(by_bytes);
         }
     }
-    Ok(shortest)
+    Ok(out)
 }
 
 /// Adds corrections to numbers.

@@ -13,7 +13,7 @@ use super::format::{HEAD_LEN, Head, Opened};
 use super::scale::{Divide, Multiply, Word, code_type};
 use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
-use crate::codec::kept::{Inner, Map, Scale, Way};
+use crate::codec::kept::{Inner, Map, Way};
 use crate::codec::lorenzo::{self, integers};
 use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
@@ -43,7 +43,7 @@ fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut V
     if codes.iter().any(|c| *c != W::cut(0)) && !encode_codes(&mut codes, chunk, way, &mut inner)? {
         return Ok(false);
     }
-    let Some(corrections) = corrections::encode(&corrections, chunk)? else { return Ok(false) };
+    let corrections = corrections::encode(&corrections, chunk)?;
     let sections = if corrections.is_empty() { 3 } else { 4 };
     let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), sections)?;
     w.section(|o| {
@@ -80,8 +80,9 @@ struct Coded<W> {
 /// The codes of a chunk. `None`: it cannot be kept this way.
 fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Coded<W>>> {
     let extents = chunk.params.extents.as_slice();
+    let has_order = way.scale.map.orders().contains(&way.order) && (way.order < 3 || extents.len() > 1);
     // Places of exceptions have 32 bits.
-    if u32::try_from(values.len()).is_err() || way.order == 3 && extents.len() < 2 {
+    if u32::try_from(values.len()).is_err() || !has_order {
         return Ok(None);
     }
     let mut scale = way.scale;
@@ -92,11 +93,12 @@ fn code<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<Co
     }
     let mut codes: Vec<W> = memory::zeros(values.len())?;
     if scale.map == Map::Dictionary {
-        let numbers = dictionary::places(values, scale.special, &mut codes)?;
-        let dictionary = encode_dictionary(&numbers, chunk)?;
-        let head = Head { scale, order: 0, step: 0 };
-        let of = |dictionary| Coded { codes, exceptions: Vec::new(), corrections: Vec::new(), head, dictionary };
-        return Ok(dictionary.map(of));
+        let mut numbers = dictionary::places(values, scale.special, &mut codes)?;
+        let Some(first) = numbers.first() else { return Ok(None) };
+        scale.origin = first.wide();
+        let step = differences(&mut numbers, 1, 1, false)?.unwrap_or(0);
+        let (head, dictionary) = (Head { scale, order: 0, step }, encode_dictionary(&mut numbers, chunk.threads)?);
+        return Ok(Some(Coded { codes, exceptions: Vec::new(), corrections: Vec::new(), head, dictionary }));
     }
     let parts = codes.chunks_mut(THREAD_VALUES).zip(values.chunks(THREAD_VALUES));
     let found = parallel::map_mut(parts.collect(), chunk.threads, |_, (codes, values): (&mut [W], &[W])| {
@@ -171,27 +173,32 @@ fn share<W: Word>(chunks: &[Chunk<'_>], codes: &[W]) -> (u64, u64) {
     (all as u64, codes.len().max(1) as u64)
 }
 
-/// Bits that the codes of these chunks take, about: those behind the first 1, and what an entropy coder takes to say
-/// how many there are; more for each exception. `None`: one cannot be kept this way.
+/// Bits that these differences take, about: those behind the first 1, and what an entropy coder takes to say how many
+/// there are.
+pub(super) fn bits_of<W: Word>(codes: &[W], order: u8, has_special: bool) -> u64 {
+    let mut lengths = [0u64; 65];
+    for c in codes {
+        // First differences are not negative.
+        let size = match c.wide() {
+            _ if *c == W::MIN && has_special => 0,
+            c if order == 1 => c,
+            c => (c << 1) ^ (c >> 63),
+        };
+        lengths[64 - size.leading_zeros() as usize] += 1;
+    }
+    let of_length = |(length, &n): (usize, &u64)| match n {
+        0 => 0,
+        n => n * (256 * length.saturating_sub(1) as u64 + log(codes.len() as u64) - log(n)),
+    };
+    lengths.iter().enumerate().map(of_length).sum::<u64>() / 256
+}
+
+/// Bits that the codes of these chunks take, about, and their exceptions. `None`: one cannot be kept this way.
 pub(crate) fn bits(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
     fn typed<W: Word>(chunks: &[Chunk<'_>], way: &Way) -> Result<Option<u64>> {
         let Some(CodedAll { codes, exceptions, .. }) = code_all::<W>(chunks, way)? else { return Ok(None) };
-        let mut lengths = [0u64; 65];
-        for c in &codes {
-            // First differences are not negative.
-            let size = match c.wide() {
-                _ if *c == W::MIN && way.scale.special.is_some() => 0,
-                c if way.order == 1 => c,
-                c => (c << 1) ^ (c >> 63),
-            };
-            lengths[64 - size.leading_zeros() as usize] += 1;
-        }
         let (all, left) = share(chunks, &codes);
-        let of_length = |(length, &n): (usize, &u64)| match n {
-            0 => 0,
-            n => n * (256 * length.saturating_sub(1) as u64 + log(left) - log(n)),
-        };
-        let bits = lengths.iter().enumerate().map(of_length).sum::<u64>() / 256;
+        let bits = bits_of(&codes, way.order, way.scale.special.is_some());
         Ok(Some(bits * all / left + exceptions * 8 * (4 + W::SIZE as u64)))
     }
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way) } else { typed::<i64>(chunks, way) }
@@ -236,68 +243,20 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u
         let Some(extents) = Extents::new(&[corrections.len().max(1) as u64]) else { return Ok(None) };
         let params = Params { extents, ..*chunks[0].params };
         let corrections = corrections::encode(&corrections, &Chunk { params: &params, ..chunks[0] })?;
-        let others = |corrections: Vec<u8>| corrections.len() as u64 + exceptions * (4 + W::SIZE as u64);
-        Ok(corrections.map(|corrections| inner * all / left + others(corrections)))
+        Ok(Some(inner * all / left + corrections.len() as u64 + exceptions * (4 + W::SIZE as u64)))
     }
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, most) } else { typed::<i64>(chunks, way, most) }
 }
 
-/// Gives `of` a dictionary's numbers as a chunk.
-pub(super) fn with_numbers<W: Word, R>(
-    numbers: &[W],
-    chunk: &Chunk<'_>,
-    of: impl FnOnce(&Chunk<'_>) -> Result<Option<R>>,
-) -> Result<Option<R>> {
-    let Some(extents) = Extents::new(&[numbers.len() as u64]) else { return Ok(None) };
-    let params = Params {
-        request: Request::new(Codec::Planes, Bound::Lossless),
-        dtype: code_type(W::SIZE as u8),
-        extents,
-        fill: None,
-        lossy_allowed: false,
-    };
-    let raw = bytemuck::cast_slice(numbers);
-    let swapped;
-    let raw = if cfg!(target_endian = "big") {
-        let mut own = memory::collect(raw.len(), raw.iter().copied())?;
-        chunk::swap(&mut own, W::SIZE);
-        swapped = own;
-        &swapped
-    } else {
-        raw
-    };
-    of(&Chunk { params: &params, raw, ..*chunk })
-}
-
-/// How a dictionary's numbers are coded, which rise: the order of their differences.
-fn of_order(order: u8, inner: Inner) -> Way {
-    Way { scale: Scale::WHOLE, order, inner }
-}
-
-/// The order of differences of a dictionary's numbers that leaves fewer bits, 1 or 2, and these.
-pub(super) fn shortest_order(numbers: &Chunk<'_>) -> Result<Option<(u8, u64)>> {
-    let cost = |order| -> Result<u64> { Ok(bits(&[*numbers], &of_order(order, Inner::Bytes))?.unwrap_or(u64::MAX)) };
-    let (first, second) = (cost(1)?, cost(2)?);
-    Ok(Some(if first < second { (1, first) } else { (2, second) }))
-}
-
-/// The frame of a dictionary: of its numbers' differences, by planes or by bytes. `None`: these cannot be taken.
-pub(super) fn encode_dictionary<W: Word>(numbers: &[W], chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
-    with_numbers(numbers, chunk, encode_numbers)
-}
-
-fn encode_numbers(numbers: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
-    let Some((order, _)) = shortest_order(numbers)? else { return Ok(None) };
-    let mut shortest: Option<Vec<u8>> = None;
-    for inner in [Inner::Planes, Inner::Bytes] {
-        let mut dictionary = Vec::new();
-        if encode(numbers, &of_order(order, inner), &mut dictionary)?
-            && shortest.as_ref().is_none_or(|s| dictionary.len() < s.len())
-        {
-            shortest = Some(dictionary);
-        }
+/// The frame of a dictionary: the differences of its numbers.
+pub(super) fn encode_dictionary<W: Word>(differences: &mut [W], threads: usize) -> Result<Vec<u8>> {
+    let raw = bytemuck::cast_slice_mut(differences);
+    if cfg!(target_endian = "big") {
+        chunk::swap(raw, W::SIZE);
     }
-    Ok(shortest)
+    let mut out = Vec::new();
+    bytes::encode(raw, code_type(W::SIZE as u8), threads, &mut out)?;
+    Ok(out)
 }
 
 /// The frame of the codes.
@@ -323,7 +282,7 @@ pub(super) fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Wa
 
 /// Replaces whole numbers, in rows of `row` numbers, by their codes; the step. Where there is a special number its code
 /// stands already. `None`: it would not be told from another code.
-fn differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
+pub(super) fn differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
     let mut is_special = memory::zeros::<bool>(if has_special && order > 0 { k.len() } else { 0 })?;
     for i in 0..is_special.len() {
         is_special[i] = k[i] == W::MIN;
@@ -424,23 +383,24 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
     }
 }
 
-/// Decodes a frame of codes or of a dictionary.
+/// Decodes a frame of codes, of a dictionary or of corrections.
 fn decode_inner(frame: &Frame<'_>, threads: usize, raw: &mut [u8]) -> Result<()> {
     match frame.header.codec {
         CodecId::PLANES => (planes::CODEC.decode)(frame, threads, raw),
         CodecId::LORENZO => (lorenzo::CODEC.decode)(frame, threads, raw),
-        CodecId::SCALED => decode(frame, threads, raw),
         _ => (bytes::CODEC.decode)(frame, threads, raw),
     }
 }
 
-fn decode_dictionary<W: Word>(frame: &Frame<'_>, threads: usize) -> Result<Vec<W>> {
+fn decode_dictionary<W: Word>(frame: &Frame<'_>, head: Head, threads: usize) -> Result<Vec<W>> {
     let mut dictionary: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
     let raw = bytemuck::cast_slice_mut(&mut dictionary);
     decode_inner(frame, threads, raw)?;
     if cfg!(target_endian = "big") {
         chunk::swap(raw, W::SIZE);
     }
+    sum(&mut dictionary, 1, head.step, 1, false)?;
+    dictionary.iter_mut().for_each(|t| *t = W::cut(t.wide().wrapping_add(head.scale.origin)));
     Ok(dictionary)
 }
 
@@ -463,7 +423,8 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     }
     let row = frame.header.extents.as_slice().last().map_or(1, |&x| x as usize);
     sum(out, order, step, row, scale.special.is_some())?;
-    let dictionary = opened.dictionary.as_ref().map(|frame| decode_dictionary(frame, threads)).transpose()?;
+    let dictionary =
+        opened.dictionary.as_ref().map(|frame| decode_dictionary(frame, opened.head, threads)).transpose()?;
     let mut corrections = memory::zeros::<i8>(if scale.corrected { n } else { 0 })?;
     if let Some(inner) = &mut opened.corrections {
         inner.wanted = frame.wanted.clone();

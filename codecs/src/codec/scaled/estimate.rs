@@ -2,7 +2,7 @@
 //! What a chunk takes by a dictionary, from a sample of it: the codes of the sample, and its share of the dictionary.
 //! The share is estimated by bits; the dictionary of the sample is coded where that decides.
 
-use super::cpu::{encode_codes, encode_dictionary, shortest_order, with_numbers};
+use super::cpu::{bits_of, differences, encode_codes, encode_dictionary};
 use super::dictionary;
 use super::find::log;
 use super::scale::Word;
@@ -21,11 +21,10 @@ pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64, most: u64
         let way = Way { scale, order: 0, inner: Inner::Lorenzo };
         let values = sample.values::<W>()?;
         let mut codes: Vec<W> = memory::zeros(values.len())?;
-        let numbers = dictionary::places(&values, scale.special, &mut codes)?;
-        let Some((_, bits)) = with_numbers(&numbers, sample, shortest_order)? else { return Ok(None) };
-        let places = || codes.iter().filter(|c| **c != W::MIN).map(|c| c.wide() as usize);
-        let mut counts = memory::zeros::<u32>(places().max().map_or(0, |last| last + 1))?;
-        places().for_each(|place| counts[place] += 1);
+        let mut numbers = dictionary::places(&values, scale.special, &mut codes)?;
+        differences(&mut numbers, 1, 1, false)?;
+        let mut counts = memory::zeros::<u32>(numbers.len())?;
+        codes.iter().filter(|c| **c != W::MIN).for_each(|c| counts[c.wide() as usize] += 1);
         let m = codes.len().max(1) as u64;
         let (n, seen) = (n.max(m), counts.len().max(1) as u64);
         // 256 times the root.
@@ -37,7 +36,7 @@ pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64, most: u64
             let share = u128::from(m) * u128::from(all) * u128::from(len) / (u128::from(n) * u128::from(seen));
             u64::try_from(share).unwrap_or(u64::MAX)
         };
-        let about = share(bits / 8);
+        let about = share(bits_of(&numbers, 1, false) / 8);
         if about / 2 > most {
             return Ok(None);
         }
@@ -50,7 +49,7 @@ pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64, most: u64
         if own + about <= most || own + about / 2 > most {
             return Ok(Some(own + about));
         }
-        Ok(encode_dictionary(&numbers, sample)?.map(|frame| own + share(frame.len() as u64)))
+        Ok(Some(own + share(encode_dictionary(&mut numbers, sample.threads)?.len() as u64)))
     }
     if sample.params.dtype.size == 4 {
         typed::<i32>(sample, scale, n, most)

@@ -53,17 +53,14 @@ impl Head {
         let (class, size) = (header.dtype.class, header.dtype.size);
         let is_allowed = (map == Map::Whole) == (class == Class::Integer) && (map != Map::ShortProduct || size == 4);
         let rank = header.extents.as_slice().len();
-        if !is_allowed || order == 3 && rank < 2 {
+        if !is_allowed || !map.orders().contains(&order) || order == 3 && rank < 2 {
             return wrong(format!("map {map:?}, order {order} of {size} bytes, {class:?}, rank {rank}"));
         }
-        if unit == 0 || matches!(order, 0 | 3) && step != 0 {
+        if unit == 0 || matches!(order, 0 | 3) && !has_dictionary && step != 0 {
             return wrong(format!("unit {unit}, step {step} with order {order}; a unit is 1 or more"));
         }
-        if has_dictionary && (order, unit, word(1)) != (0, 1, 0) {
-            return wrong(format!(
-                "order {order}, unit {unit}, origin {} with a dictionary; needed are 0, 1 and 0",
-                word(1)
-            ));
+        if has_dictionary && unit != 1 {
+            return wrong(format!("unit {unit} with a dictionary; needed is 1"));
         }
         let has_factor = if map.is_exact() { word(3) == 0 } else { factor.is_finite() && factor > 0.0 };
         let has_addend = if map.is_exact() || map == Map::Quotient { word(4) == 0 } else { addend.is_finite() };
@@ -102,8 +99,8 @@ impl<'a, W: Word> Opened<'a, W> {
         };
         let (mut head, dictionary) = Head::read(head, &frame.header)?;
         head.scale.corrected = corrections.is_some();
-        if head.scale.corrected && (head.scale.map.is_exact()) {
-            let why = format!("{:?} has none; needed are quotients or products", head.scale.map);
+        if head.scale.corrected && head.scale.map != Map::Quotient {
+            let why = format!("{:?} has none; needed are quotients", head.scale.map);
             return Err(Error::corrupt("scaled corrections", why));
         }
         let count = exceptions.len() / (4 + W::SIZE);
@@ -129,13 +126,12 @@ impl<'a, W: Word> Opened<'a, W> {
     fn dictionary(dictionary: &'a [u8], threads: usize, n: usize) -> Result<Frame<'a>> {
         let frame = Frame::open(dictionary, threads)?;
         let h = &frame.header;
-        let is_codec = matches!(h.codec, CodecId::PLANES | CodecId::LORENZO | CodecId::BYTES | CodecId::SCALED);
         let count = h.raw_len / W::SIZE as u64;
-        let is_whole = h.raw_len % W::SIZE as u64 == 0 && (1..=n as u64).contains(&count) && !h.extents.is_swapped();
-        if !is_codec || !is_whole || h.mode != Mode::Lossless || h.dtype != code_type(W::SIZE as u8) {
+        let is_whole = h.raw_len % W::SIZE as u64 == 0 && (1..=n as u64).contains(&count);
+        if h.codec != CodecId::BYTES || !is_whole || h.mode != Mode::Lossless || h.dtype != code_type(W::SIZE as u8) {
             let why = format!(
-                "a dictionary by {} with mode {}, {:?} and {} raw bytes; needed are planes, lorenzo, bytes or scaled \
-                 without loss, signed little-endian integers of {} bytes, and {n} of them at most",
+                "a dictionary by {} with mode {}, {:?} and {} raw bytes; needed are bytes, signed little-endian \
+                 integers of {} bytes, and {n} of them at most",
                 h.codec,
                 h.mode,
                 h.dtype,

@@ -250,7 +250,7 @@ fn a_number_for_what_is_missing_costs_little() {
     let tens = coded(I32, &[300, 200], &raw(I32, &tens), None);
     assert_eq!(codec(&tens), CodecId::SCALED);
     assert_eq!(Frame::open(&tens, 1).unwrap().sections::<3>().unwrap()[0][2], 1, "special");
-    assert!(tens.len() <= far.len() + far.len() / 32, "{} {}", tens.len(), far.len());
+    assert!(tens.len() <= near.len() + near.len() / 32, "{} {}", tens.len(), near.len());
 }
 
 /// Numbers that no unit fits, among those that one does: some of each, at random.

@@ -23,6 +23,8 @@ import java.util.Arrays;
 final strictfp class Scaled {
     private static final int HEAD = 56;
     private static final int DICTIONARY = 5;
+    /** Bit k: the map may have differences of order k. */
+    private static final int[] ORDERS = {0b1011, 0b1111, 0b1001, 0b1001, 0b1111, 0b0001};
 
     private final Header header;
     private final Section head;
@@ -99,16 +101,16 @@ final strictfp class Scaled {
         Refused.when(map > DICTIONARY || order > 3 || head.u8(2) > 1 || head.any(3, 8), "K2",
                 "map %d, order %d, special %d, or a byte behind them that is not 0", map, order, head.u8(2));
         special = head.u8(2) == 1;
-        Refused.when(corrections != null && (map < 1 || map > 3), "K10", "corrections with map %d", map);
+        Refused.when(corrections != null && map != 1, "K10", "corrections with map %d", map);
         boolean integers = header.numberClass() == Header.INTEGER;
         boolean fits = integers ? map == 0 : map != 0 && (map != 3 || size == 4);
-        Refused.when(!fits || (order == 3 && header.extents.length < 2), "K3",
-                "map %d, order %d for this type and rank", map, order);
+        fits &= (ORDERS[map] >> order & 1) == 1 && (order < 3 || header.extents.length > 1);
+        Refused.when(!fits, "K3", "map %d, order %d for this type and rank", map, order);
         unit = head.i64(8);
         origin = head.i64(16);
         step = head.i64(24);
-        Refused.when(unit == 0 || (step != 0 && order % 3 == 0), "K4", "unit %d, step %d with order %d", unit, step,
-                order);
+        Refused.when(unit == 0 || (step != 0 && order % 3 == 0 && !hasDictionary), "K4",
+                "unit %d, step %d with order %d", unit, step, order);
         factor = Double.longBitsToDouble(head.i64(32));
         addend = Double.longBitsToDouble(head.i64(40));
         boolean exact = map == 0 || map == 4 || map == DICTIONARY;
@@ -119,8 +121,7 @@ final strictfp class Scaled {
         Refused.when(special ? size == 4 && specialBits >>> 32 != 0 : specialBits != 0, "K6", "special bits %016x",
                 specialBits);
         if (hasDictionary) {
-            Refused.when(order != 0 || unit != 1 || origin != 0, "K9", "order %d, unit %d, origin %d with a dictionary",
-                    order, unit, origin);
+            Refused.when(unit != 1, "K9", "unit %d with a dictionary", unit);
             readDictionary();
         }
     }
@@ -128,13 +129,19 @@ final strictfp class Scaled {
     private void readDictionary() throws Refused {
         byte[] frame = Arrays.copyOfRange(head.bytes, head.begin + HEAD, head.begin + head.length);
         Header h = Header.read(frame);
-        boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES
-                || h.codec == Header.SCALED;
         boolean whole = h.rawLength % size == 0 && h.rawLength > 0 && h.rawLength <= header.rawLength;
-        Refused.when(!codec || h.mode != 9 || h.type != (size << 4 | 1 << 14) || !whole || h.swapped, "K9",
+        Refused.when(h.codec != Header.BYTES || h.mode != 9 || h.type != (size << 4 | 1 << 14) || !whole, "K9",
                 "a dictionary by codec %d in mode %d, of type %08x, %s bytes", h.codec, h.mode, h.type,
                 Long.toUnsignedString(h.rawLength));
         dictionary = ByteBuffer.wrap(Frame.decode(frame, h.rawLength)).order(ByteOrder.LITTLE_ENDIAN);
+        for (int k = 0; k < dictionary.capacity() / size; k++) {
+            if (size == 8) {
+                dictionary.putLong(8 * k, k == 0 ? origin : listed(k - 1) + step + listed(k));
+            } else {
+                dictionary.putInt(4 * k, (int) (k == 0 ? origin : listed(k - 1) + step + listed(k)));
+            }
+        }
+        origin = 0; // that of the places
     }
 
     /** The number at place k of the dictionary. */
