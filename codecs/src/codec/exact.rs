@@ -184,15 +184,17 @@ impl Try<'_> {
             candidates.extend([Inner::Planes, Inner::Lorenzo].map(|inner| way(scale, 0, inner)));
             candidates.extend(repeats.then_some(way(scale, 0, Inner::Bytes)));
         }
+        let mut candidates: Vec<(Kept, u64)> = candidates.into_iter().map(|kept| (kept, u64::MAX)).collect();
         let differenced = [scale.or((!is_float).then_some(Scale::WHOLE)), corrected];
         for scale in differenced.into_iter().flatten() {
             let all = [Inner::Bytes, Inner::Planes, Inner::Lorenzo];
             let inner = if is_line(self.params) { &all[..] } else { &all[..1] };
-            let order = self.shortest_order(scale)?;
-            candidates.extend(order.into_iter().flat_map(|order| inner.iter().map(move |i| way(scale, order, *i))));
+            if let Some((bits, order)) = self.shortest_order(scale)? {
+                candidates.extend(inner.iter().map(|inner| (way(scale, order, *inner), bits)));
+            }
         }
         if is_float && ordered.special.is_some() {
-            candidates.push(way(ordered, 0, Inner::Planes));
+            candidates.push((way(ordered, 0, Inner::Planes), u64::MAX));
         }
         let is_smooth = is_float && scaled::is_smooth(self.params, self.runs.chunks(self.run).step_by(SMOOTH));
         let for_dictionary =
@@ -201,8 +203,8 @@ impl Try<'_> {
             return Ok(Kept::Planes);
         }
         let mut best = (u64::MAX, Kept::Planes);
-        for kept in candidates {
-            self.weigh(kept, &mut best)?;
+        for (kept, bits) in candidates {
+            self.weigh(kept, bits, &mut best)?;
         }
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
@@ -223,18 +225,19 @@ impl Try<'_> {
             // planes and lorenzo take differences of these again. Where planes loses a sixteenth, lorenzo does too.
             let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
             let most = best.0.saturating_add(best.0 / 16);
-            let lower = self.weigh(way(ordered, orders[0], Inner::Planes), &mut best)?;
+            let lower = self.weigh(way(ordered, orders[0], Inner::Planes), u64::MAX, &mut best)?;
             if lower <= most {
-                let higher = self.weigh(way(ordered, orders[1], Inner::Planes), &mut best)?;
+                let higher = self.weigh(way(ordered, orders[1], Inner::Planes), u64::MAX, &mut best)?;
                 let order = orders[usize::from(higher < lower)];
-                self.weigh(way(ordered, order, Inner::Lorenzo), &mut best)?;
+                self.weigh(way(ordered, order, Inner::Lorenzo), u64::MAX, &mut best)?;
             }
         }
         Ok(best.1)
     }
 
-    /// What a candidate costs, which becomes the best one if that is least.
-    fn weigh(&self, kept: Kept, best: &mut (u64, Kept)) -> Result<u64> {
+    /// What a candidate costs, which becomes the best one if that is least. Differences have these bits; `u64::MAX`:
+    /// there are none, or their bits do not matter.
+    fn weigh(&self, kept: Kept, bits: u64, best: &mut (u64, Kept)) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
             Kept::Scaled(Way { scale: Scale { corrected: true, .. }, .. }) => CORRECTED,
@@ -246,7 +249,7 @@ impl Try<'_> {
         let most = best.0 / weight;
         if let Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) = &kept
             && best.0 < u64::MAX
-            && !self.is_for_bytes(way, most)?
+            && !self.is_for_bytes(way, bits, most)?
         {
             return Ok(u64::MAX);
         }
@@ -256,23 +259,20 @@ impl Try<'_> {
         Ok(cost)
     }
 
-    /// The order of differences that leaves the fewest bits; `None`: not one can be taken.
-    fn shortest_order(&self, scale: Scale) -> Result<Option<u8>> {
-        let mut best = (u64::MAX, None);
-        for order in 1..=3 {
+    /// The fewest bits that differences take, and their order; `None`: not one can be taken.
+    fn shortest_order(&self, scale: Scale) -> Result<Option<(u64, u8)>> {
+        let mut best = None;
+        for &order in &scale.map.orders()[1..] {
             let way = Way { scale, order, inner: Inner::Bytes };
-            let bits = self.with_runs(|runs| scaled::bits(runs, &way))?.unwrap_or(u64::MAX);
-            if bits < best.0 {
-                best = (bits, Some(order));
-            }
+            let bits = self.with_runs(|runs| scaled::bits(runs, &way))?;
+            best = best.into_iter().chain(bits.map(|bits| (bits, order))).min();
         }
-        Ok(best.1)
+        Ok(best)
     }
 
     /// Whether `bytes` may take no more than `most` bytes: of differences that have no more bits, or that repeat.
-    fn is_for_bytes(&self, way: &Way, most: u64) -> Result<bool> {
-        let bits = if way.order > 0 { self.with_runs(|runs| scaled::bits(runs, way))? } else { None };
-        let is_short = bits.is_some_and(|bits| self.of_tiles(bits / 8) <= most);
+    fn is_for_bytes(&self, way: &Way, bits: u64, most: u64) -> Result<bool> {
+        let is_short = bits < u64::MAX && self.of_tiles(bits / 8) <= most;
         Ok(is_short || self.with_runs(|runs| scaled::repeats(runs, way))?)
     }
 
