@@ -38,7 +38,6 @@ use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::frame::STORED_HEADER;
-use crate::memory;
 use crate::params::{Bound, Class, Codec, Extents, Params, Request};
 
 /// Fewer numbers go to planes unseen.
@@ -53,8 +52,6 @@ const PART_OF_RUNS: usize = 8;
 /// Numbers in a row among which repeated ones are counted, in each of `COUNTS` parts of a sample.
 const COUNTED_VALUES: usize = 4096;
 const COUNTS: usize = 4;
-/// Bits of a place in the table that remembers them.
-const SLOTS: u32 = 15;
 /// 256ths of them that say that `bytes` may find what repeats, and that a dictionary of floats may have few.
 const REPEATED: usize = 64;
 const REPEATED_FLOATS: usize = 16;
@@ -351,21 +348,12 @@ impl Alike {
     /// The last byte begins at bit `ends_at`.
     fn count(params: &Params, raw: &[u8], left_out: Option<u64>, ends_at: u32) -> Result<Alike> {
         let size = usize::from(params.dtype.size);
-        // The upper half of what a number's bits are mixed to, by the highest of it.
-        let mut table = memory::zeros::<u32>(1 << SLOTS)?;
         let mut ends = [0usize; 256];
-        let (mut count, mut again) = (0, 0);
         let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
-        for number in raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED_VALUES)) {
-            let word = scaled::bits_of(params, number);
-            if left_out == Some(word) {
-                continue;
-            }
-            let mixed = (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-            again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
-            ends[(word >> ends_at) as usize % 256] += 1;
-            count += 1;
-        }
+        let numbers = raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED_VALUES));
+        let words = numbers.map(|number| scaled::bits_of(params, number)).filter(|word| left_out != Some(*word));
+        let again = scaled::count_again(words.inspect(|word| ends[(word >> ends_at) as usize % 256] += 1))?;
+        let count = ends.iter().sum::<usize>();
         // Pairs that are equal: 1 of 256 where all are as frequent.
         let pairs = ends.iter().map(|n| n * n).sum::<usize>();
         Ok(Alike { again: 256 * again / count.max(1), few_ends: pairs * EQUAL_BYTES > count * count })

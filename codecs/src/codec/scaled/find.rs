@@ -47,7 +47,7 @@ const VALUES_PER_MISSING: usize = 64;
 const VALUES_PER_ZERO: usize = 16;
 /// Digits of a factor.
 const DIGITS: usize = 9;
-/// Numbers in a row that are looked for together, and bits of a place in the table that remembers rows.
+/// Numbers in a row that are looked for together, and bits of a place in the table that remembers numbers.
 const REPEATED_ROW: u32 = 4;
 const SLOTS: u32 = 15;
 
@@ -120,18 +120,26 @@ pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]
     2 * (all[0] - all[1]) > all[2]
 }
 
-/// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before, as far as a small
-/// table remembers: `bytes` finds these.
-pub(crate) fn repeat_in_rows(count: usize, numbers: impl Iterator<Item = u64>) -> Result<bool> {
+/// How many of these numbers occurred before, as far as a small table remembers.
+pub(crate) fn count_again(numbers: impl Iterator<Item = u64>) -> Result<usize> {
+    // The upper half of what a number's bits are mixed to, by the highest of it.
     let mut table = memory::zeros::<u32>(1 << SLOTS)?;
-    let (mut again, mut row) = (0, 0u64);
-    for number in numbers {
+    let is_again = |number: &u64| {
+        let mixed = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
+        std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed
+    };
+    Ok(numbers.filter(is_again).count())
+}
+
+/// Whether every second number of a sample, with the `REPEATED_ROW` - 1 before it, occurred before: `bytes` finds
+/// these.
+pub(crate) fn repeat_in_rows(count: usize, numbers: impl Iterator<Item = u64>) -> Result<bool> {
+    let rows = numbers.scan(0u64, |row, number| {
         // What is shifted out is a number that stands farther before.
-        row = row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-        let mixed = (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-        again += usize::from(std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed);
-    }
-    Ok(2 * again > count)
+        *row = *row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        Some(*row)
+    });
+    Ok(2 * count_again(rows)? > count)
 }
 
 /// 256 times the binary logarithm, straight between powers of two: the same on every machine.
