@@ -142,11 +142,12 @@ def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threa
         raise ValueError(f"h5z-gpu: out has shape {target.shape}, the selection of the dataset {dropped}")
     check_threads(threads)
     check_devices(devices, target)
-    with watched(file_object(dataset)):
+    file = file_object(dataset)
+    with watched(file):
         try:
             if start is None:
                 raise OtherWay("the selection is not a box of step 1")
-            _read(dataset, expanded(target, shape), start, threads, on_error, progress, devices)
+            _read(dataset, file, expanded(target, shape), start, threads, on_error, progress, devices)
         except OtherWay as why:
             log.info("%s: read through HDF5's pipeline: %s", dataset.name, why)
             if is_bfloat16(target.dtype):
@@ -257,14 +258,14 @@ def _write(dataset: h5py.Dataset, array: np.ndarray | DeviceArray, start: tuple[
                 done(written)
 
 
-def _read(dataset: h5py.Dataset, out: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int, on_error: str,
-          progress: bool | None, devices: str | None) -> None:  # fmt: skip
+def _read(dataset: h5py.Dataset, file: Any, out: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
+          on_error: str, progress: bool | None, devices: str | None) -> None:  # fmt: skip
     from h5py._objects import phil
 
     if out.dtype != dataset.dtype and not is_bfloat16(out.dtype):
         raise OtherWay(f"type {dataset.dtype} becomes an array of {out.dtype}")
     special: list[tuple[int, ...]]
-    if (file := file_object(dataset)) is not None:
+    if file is not None:
         with phil:
             remote = Remote(dataset, file, out, start, on_error == "fill", threads, devices)
         with bar(progress, remote.bytes, "read", dataset.name) as done, contextlib.closing(remote.steps()) as steps:

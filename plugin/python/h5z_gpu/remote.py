@@ -58,7 +58,7 @@ def file_object(dataset: h5py.Dataset) -> Any:
     import h5py
 
     # The driver came with h5py 2.9, HDF5 of that age may have no H5Dwrite_chunk.
-    library, access = hdf5(), dataset.file.id.get_access_plist()
+    library, access = hdf5(), h5py.h5i.get_file_id(dataset.id).get_access_plist()
     if library is None or access.get_driver() != h5py.h5fd.fileobj_driver:
         return None
     place = library.H5Pget_driver_info(access.id)
@@ -124,7 +124,7 @@ class Remote:
         self.name, self.filename = dataset.name, dataset.file.filename
         self.out, self.start, self.threads, self.fills = out, start, threads, fill_damaged
         self.fill_value = _fill_value(dataset)
-        _judge(dataset, out)
+        check_frames(dataset, out)
         self.chunk, self.view = dataset.chunks, described(out, devices)
         self.raw_len = int(np.prod(self.chunk, dtype=np.int64)) * out.dtype.itemsize
         self.bytes = int(np.prod(out.shape, dtype=np.int64)) * out.dtype.itemsize
@@ -261,7 +261,7 @@ class Remote:
 # --- what HDF5 is asked ----------------------------------------------------------------------------------------------
 
 
-def _judge(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
+def check_frames(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
     """Raises OtherWay for a dataset that HDF5's pipeline is to read."""
     import h5py
 
