@@ -17,6 +17,7 @@ register   called on import; call it again where C code has opened another HDF5 
 dask.Plugin   brings the filter to the workers of dask.distributed
 dask.write, parallel.join   one dataset of files that several processes write
 zarr.Serializer, zarr.Compressor, zarr.references   the same frames in Zarr 3 and 2, and for kerchunk
+training.Samples, training.Order   samples by number for PyTorch's DataLoader, and an order that can be resumed
 """
 import importlib as _importlib
 import os as _os
