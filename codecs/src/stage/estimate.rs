@@ -47,7 +47,7 @@ const fn fractions() -> [u8; 256] {
 }
 
 /// log2(n) in 1/256 bits; 0 for 0.
-fn log2(n: u32) -> u64 {
+pub(crate) fn log2(n: u32) -> u64 {
     let Some(e) = n.checked_ilog2() else { return 0 };
     let fraction = (u64::from(n) << 32 >> e >> 24) as usize & 255;
     u64::from(e) << 8 | u64::from(FRACTION[fraction])

@@ -2,8 +2,8 @@
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
 use super::decode::{self, Context, Place, Scratch};
-use super::encode::{self, ChunkValues, Numbers, Source};
-use super::format::{self, Coded, Tiles};
+use super::encode::{self, ChunkValues, Numbers, Run, Source};
+use super::format::{self, Coded, Coding, Tiles};
 use crate::bound::{Tolerance, Used};
 use crate::codec::chunk::Chunk;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
@@ -13,7 +13,7 @@ use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
 use crate::stage::codebook;
-use crate::stage::huffman::{Decoder, Encoder, Histogram};
+use crate::stage::huffman::{self, Buffer, Decoder, Encoder, Histogram};
 use crate::stage::quantize::{self, NO_BASE};
 use crate::stage::tiles::{Grid, Share};
 use crate::{memory, parallel};
@@ -29,21 +29,27 @@ pub(crate) fn encode<S: Scalar>(
     encode_source(&Numbers(values, |x| x), chunk, used, header, out)
 }
 
-/// The same of what need not be values of its own type. Of the chunk fill value and threads count.
-pub(crate) fn encode_source<S: Scalar>(
+/// What the first pass goes by, and the header that says so.
+pub(in crate::codec) struct Start {
+    pub(in crate::codec) grid: Grid,
+    pub(in crate::codec) used: Used,
+    pub(in crate::codec) base: f64,
+    pub(in crate::codec) header: Header,
+}
+
+/// Finds it; `None` where the payload may be too long for starts that count `unit` bytes.
+pub(in crate::codec) fn start<S: Scalar>(
     values: &dyn Source<S>,
-    chunk: &Chunk<'_>,
+    fill: Option<S::Bits>,
     used: Used,
     header: Header,
-    out: &mut Vec<u8>,
-) -> Result<bool> {
-    let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE);
+    unit: u32,
+) -> Option<Start> {
+    let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE)?;
     // No tile's payload is longer than its values, or, for a few values, than four units.
-    let fits = |g: &Grid| values.len() * S::SIZE / 4 + 4 * g.tiles() <= u32::MAX as usize;
-    let Some(grid) = grid.filter(fits) else {
-        return Ok(false);
-    };
-    let fill = chunk.params.fill.map(S::Bits::from_u64);
+    if values.len() * S::SIZE / unit as usize + 4 * grid.tiles() > u32::MAX as usize {
+        return None;
+    }
     let (base, tolerance) = match used.tolerance {
         Tolerance::Absolute(bound) => {
             let (base, bound) = match &used.guard {
@@ -56,13 +62,31 @@ pub(crate) fn encode_source<S: Scalar>(
     };
     let used = Used { tolerance, ..used };
     let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
+    Some(Start { grid, used, base, header })
+}
+
+/// The same of what need not be values of its own type. Of the chunk fill value and threads count.
+pub(crate) fn encode_source<S: Scalar>(
+    values: &dyn Source<S>,
+    chunk: &Chunk<'_>,
+    used: Used,
+    header: Header,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let fill = chunk.params.fill.map(S::Bits::from_u64);
+    let Some(Start { grid, used, base, header }) = start(values, fill, used, header, Huffman::UNIT) else {
+        return Ok(false);
+    };
     let tiles = grid.tiles();
     let per_run = parallel::run_length(tiles, chunk.threads);
     let (runs, plan) = (tiles.div_ceil(per_run), ChunkValues { values, grid: &grid, used, base, fill });
     let planned = parallel::try_map(runs, chunk.threads, |i| {
         vectorize(
             #[inline(always)]
-            || encode::plan(&plan, i * per_run, tiles.min((i + 1) * per_run)),
+            || {
+                let (first, last) = (i * per_run, tiles.min((i + 1) * per_run));
+                encode::plan(&plan, first..last, Run::new(first, last)?)
+            },
         )
     })?;
     // One codebook for all tiles.
@@ -82,7 +106,8 @@ pub(crate) fn encode_source<S: Scalar>(
     let mut writer = Writer::new(out, header, 4)?;
     writer.section(|o| {
         memory::reserve(o, 1 + LORENZO_SYMBOLS)?;
-        format::write_head(&lengths, S::from_f64(base), o);
+        format::write_codebook(&lengths, o);
+        format::write_base(S::from_f64(base), o);
         Ok(())
     })?;
     writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
@@ -95,36 +120,88 @@ pub(crate) fn encode_source<S: Scalar>(
     Ok(true)
 }
 
+/// Huffman codewords for residuals, runs of zeros among them.
+pub(super) struct Huffman(Decoder);
+
+/// Memory for residuals, and for what stands beside a table's entries.
+pub(super) struct Buffers(Box<[Buffer; 2]>);
+
+impl AsMut<[i32]> for Buffers {
+    fn as_mut(&mut self) -> &mut [i32] {
+        &mut self.0[0]
+    }
+}
+
+impl Coding for Huffman {
+    const SECTIONS: [&'static str; 4] = ["lorenzo head", "lorenzo kinds", "lorenzo lengths", "lorenzo payload"];
+    const UNIT: u32 = 4;
+    const FILTERED: bool = false;
+    type Scratch = Buffers;
+
+    fn head_len(head: &[u8]) -> usize {
+        format::codebook_len(head)
+    }
+
+    fn read(head: &[u8]) -> Result<Self> {
+        Ok(Huffman(Decoder::new(&format::read_codebook(head)?)?))
+    }
+
+    fn scratch() -> Result<Buffers> {
+        huffman::buffers().map(Buffers)
+    }
+
+    #[inline(always)]
+    fn residuals(
+        &self,
+        _: &Coded<'_>,
+        bytes: &[u8],
+        len: usize,
+        extents: [usize; 3],
+        scratch: &mut Buffers,
+    ) -> Result<(), Damage> {
+        self.0.decode(bytes, len / 4, extents.iter().product(), &mut scratch.0)
+    }
+}
+
 /// What a frame says before its first tile, all checked.
-fn open<'a, S: Scalar>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context)> {
+fn open<'a, S: Scalar, C: Coding>(frame: &Frame<'a>) -> Result<(Grid, Tiles<'a>, Context<C>)> {
     let h = &frame.header;
     let log = h.mode == Mode::PointwiseRelative;
     let grid = Grid::new(h.extents.as_slice(), LORENZO_TILE)
         .ok_or_else(|| Error::corrupt("header", format!("extents {:?}", h.extents.as_slice())))?;
     let [head, kinds, lengths, payload] = frame.sections()?;
-    let (codebook, base) = format::read_head::<S>(head, log)?;
-    let tiles = Tiles::new([kinds, lengths, payload], grid.tiles(), log)?;
-    Ok((grid, tiles, Context::new::<S>(Decoder::new(&codebook)?, log, h.used, base)))
+    let (coding, base) = format::read_head::<S, C>(head, log)?;
+    let tiles = Tiles::new::<C>([kinds, lengths, payload], grid.tiles(), log)?;
+    Ok((grid, tiles, Context::new::<S>(coding, log, h.used, base)))
 }
 
 /// Whether a tile could be decoded.
 type Decoded = std::result::Result<(), Damage>;
 
 /// Decodes a frame into `out`.
-pub(crate) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
-    each_tile::<S, S>(frame, threads, out, 0, |coded, context, scratch, _, place| {
+pub(super) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
+    decode_by::<S, Huffman>(frame, threads, out)
+}
+
+/// The same of a frame with another coding.
+pub(in crate::codec) fn decode_by<S: Scalar, C: Coding>(
+    frame: &Frame<'_>,
+    threads: usize,
+    out: &mut [S],
+) -> Result<()> {
+    each_tile::<S, S, C>(frame, threads, out, 0, |coded, context, scratch, _, place| {
         decode::tile(coded, context, scratch, place)
     })
 }
 
 /// The same into numbers of another type: `to` makes a row of them of a row of values.
-pub(crate) fn decode_into<S: Scalar, N: Copy + Send>(
+pub(super) fn decode_into<S: Scalar, N: Copy + Send>(
     frame: &Frame<'_>,
     threads: usize,
     out: &mut [N],
     to: impl Fn(&mut [N], &[S]) + Sync,
 ) -> Result<()> {
-    each_tile::<S, N>(frame, threads, out, LORENZO_TILE, |coded, context, scratch, own, mut place| {
+    each_tile::<S, N, Huffman>(frame, threads, out, LORENZO_TILE, |coded, context, scratch, own, mut place| {
         let alone = Grid::with_sides(place.tile.extents, place.tile.extents);
         let values = &mut own[..place.tile.len()];
         let share = &mut Share::of_all(values);
@@ -143,24 +220,24 @@ pub(crate) fn decode_into<S: Scalar, N: Copy + Send>(
 }
 
 /// Gives `decode` each tile that is wanted, with memory for `own` values, and its place in the thread's part of `out`.
-fn each_tile<S: Scalar, N: Send>(
+fn each_tile<S: Scalar, N: Send, C: Coding>(
     frame: &Frame<'_>,
     threads: usize,
     out: &mut [N],
     own: usize,
-    decode: impl Fn(&Coded<'_>, &Context, &mut Scratch, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
+    decode: impl Fn(&Coded<'_>, &Context<C>, &mut Scratch<C>, &mut [S], Place<'_, '_, N>) -> Decoded + Sync,
 ) -> Result<()> {
     if frame.elements(S::SIZE)? != out.len() {
         let (needed, got) = (frame.header.raw_len, (out.len() * S::SIZE) as u64);
         return Err(Error::Length { section: "the caller's buffer", needed, got });
     }
-    let (grid, tiles, context) = open::<S>(frame)?;
+    let (grid, tiles, context) = open::<S, C>(frame)?;
     let (shares, part) = (grid.share(out, threads)?, frame.wanted_in(grid.extents()));
     parallel::try_each(shares.len(), shares.into_iter(), threads, |_, mut share| {
-        let (mut scratch, mut own) = (Scratch::new()?, memory::zeros(own)?);
+        let (mut scratch, mut own) = (Scratch::<C>::new()?, memory::zeros(own)?);
         for tile in grid.tiles_of(&share).filter(|&tile| grid.touches(tile, part.as_ref())) {
             let place = Place { grid: &grid, tile: grid.tile(tile), share: &mut share };
-            let corrupt = |why| Error::corrupt("lorenzo payload", format!("tile {tile}: {why}"));
+            let corrupt = |why| Error::corrupt(C::SECTIONS[3], format!("tile {tile}: {why}"));
             let coded = tiles.tile(tile).map_err(corrupt)?;
             scratch.reserve(coded.kind, place.tile.len())?;
             decode(&coded, &context, &mut scratch, &mut own, place).map_err(corrupt)?;
@@ -173,13 +250,13 @@ fn each_tile<S: Scalar, N: Send>(
 #[cfg(feature = "testing")]
 pub fn residuals<S: Scalar>(frame: &Frame<'_>) -> Result<Vec<i32>> {
     let n = frame.elements(S::SIZE)?;
-    let (grid, tiles, context) = open::<S>(frame)?;
+    let (grid, tiles, context) = open::<S, Huffman>(frame)?;
     let mut scratch = Scratch::new()?;
     let mut all = Vec::with_capacity(n);
     for tile in 0..grid.tiles() {
         let extents = grid.tile(tile).extents;
         let coded = tiles.tile(tile).map_err(|why| Error::corrupt("lorenzo payload", why))?;
-        let residuals = decode::tile_residuals::<S>(&coded, &context, &mut scratch, extents);
+        let residuals = decode::tile_residuals::<S, Huffman>(&coded, &context, &mut scratch, extents);
         all.extend_from_slice(residuals.map_err(|why| Error::corrupt("lorenzo payload", why))?);
     }
     Ok(all)

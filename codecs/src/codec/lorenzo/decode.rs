@@ -13,43 +13,43 @@
 //! Whatever the bytes are, a tile of n values takes n of each, in memory that was there before.
 
 use super::encode::{fine, quantizer};
-use super::format::{Class, Coded, Kind, Predictor};
+use super::format::{Class, Coded, Coding, Kind, Predictor};
 use super::outliers::{Outliers, value};
 use crate::constants::LORENZO_TILE;
 use crate::error::{Damage, Error};
 use crate::memory;
 use crate::scalar::Scalar;
 use crate::simd::vectorize;
-use crate::stage::huffman::{self, Buffer, Decoder, unzigzag};
+use crate::stage::huffman::unzigzag;
 use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Quantizer};
 use crate::stage::tiles::{Grid, Share, Tile};
 
 /// What does not change from tile to tile.
-pub(super) struct Context {
-    decoder: Decoder,
+pub(super) struct Context<C> {
+    coding: C,
     quantizer: Quantizer,
     fine: Quantizer,
 }
 
-impl Context {
-    pub(super) fn new<S: Scalar>(decoder: Decoder, log: bool, used: f64, base: f64) -> Self {
+impl<C: Coding> Context<C> {
+    pub(super) fn new<S: Scalar>(coding: C, log: bool, used: f64, base: f64) -> Self {
         let fine: Linear = fine(used, base);
-        Context { decoder, quantizer: quantizer::<S>(log, used, base), fine: Quantizer::Linear(fine) }
+        Context { coding, quantizer: quantizer::<S>(log, used, base), fine: Quantizer::Linear(fine) }
     }
 }
 
 /// Working memory of one thread.
-pub(super) struct Scratch {
-    residuals: Box<[Buffer; 2]>,
+pub(super) struct Scratch<C: Coding> {
+    residuals: C::Scratch,
     points: Vec<i32>,
     work: Work,
 }
 
-impl Scratch {
+impl<C: Coding> Scratch<C> {
     pub(super) fn new() -> Result<Self, Error> {
-        Ok(Scratch { residuals: huffman::buffers()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
+        Ok(Scratch { residuals: C::scratch()?, points: memory::zeros(LORENZO_TILE)?, work: Work::default() })
     }
 
     /// Memory for a tile of this kind and `n` values: decoding it allocates nothing.
@@ -92,10 +92,10 @@ impl<S: Copy> Place<'_, '_, S> {
 }
 
 /// Decodes one tile.
-pub(super) fn tile<S: Scalar>(
+pub(super) fn tile<S: Scalar, C: Coding>(
     coded: &Coded<'_>,
-    context: &Context,
-    s: &mut Scratch,
+    context: &Context<C>,
+    s: &mut Scratch<C>,
     place: Place<'_, '_, S>,
 ) -> Result<(), Damage> {
     vectorize(
@@ -105,13 +105,13 @@ pub(super) fn tile<S: Scalar>(
 }
 
 #[inline(always)]
-fn plain_tile<S: Scalar>(
+fn plain_tile<S: Scalar, C: Coding>(
     coded: &Coded<'_>,
-    context: &Context,
-    s: &mut Scratch,
+    context: &Context<C>,
+    s: &mut Scratch<C>,
     mut place: Place<'_, '_, S>,
 ) -> Result<(), Damage> {
-    let (&Coded { kind, bytes, len }, extents) = (coded, place.tile.extents);
+    let (&Coded { kind, bytes, len, .. }, extents) = (coded, place.tile.extents);
     let n = place.tile.len();
     let payload = &bytes[..len];
     if kind.class == Class::Raw {
@@ -132,7 +132,7 @@ fn plain_tile<S: Scalar>(
         true => Outliers::open::<S>(payload, extents).map(|(outliers, len)| (Some(outliers), len))?,
         false => (None, 0),
     };
-    let (quantizer, quanta) = quanta(kind, &bytes[at..], len - at, context, extents, s)?;
+    let (quantizer, quanta) = quanta(coded, &bytes[at..], len - at, context, extents, s)?;
     place.rows(
         #[inline(always)]
         |at, row| quantizer.dequantize(&quanta[at..], row),
@@ -145,21 +145,21 @@ fn plain_tile<S: Scalar>(
 
 /// A tile's quanta, and what makes values of them. One code for both types of values: it is large, and not inlined.
 #[inline(never)]
-fn quanta<'s>(
-    kind: Kind,
+fn quanta<'s, C: Coding>(
+    coded: &Coded<'_>,
     bytes: &[u8],
     len: usize,
-    context: &'s Context,
+    context: &'s Context<C>,
     extents: [usize; 3],
-    s: &'s mut Scratch,
+    s: &'s mut Scratch<C>,
 ) -> Result<(&'s Quantizer, &'s [i32]), Damage> {
     vectorize(
         #[inline(always)]
         || {
             let n = extents.iter().product();
-            residuals(kind.class, bytes, len, context, n, &mut s.residuals)?;
-            let residuals = &mut s.residuals[0][..n];
-            match kind.predictor {
+            residuals(coded, bytes, len, context, extents, &mut s.residuals)?;
+            let residuals = &mut s.residuals.as_mut()[..n];
+            match coded.kind.predictor {
                 Predictor::Lorenzo(axes) => {
                     lorenzo::integrate(residuals, extents, axes);
                     Ok((&context.quantizer, &*residuals))
@@ -179,37 +179,39 @@ fn quanta<'s>(
 
 /// A tile's `n` residuals, 0 where it has none.
 #[cfg(feature = "testing")]
-pub(super) fn tile_residuals<'s, S: Scalar>(
+pub(super) fn tile_residuals<'s, S: Scalar, C: Coding>(
     coded: &Coded<'_>,
-    context: &Context,
-    s: &'s mut Scratch,
+    context: &Context<C>,
+    s: &'s mut Scratch<C>,
     extents: [usize; 3],
 ) -> Result<&'s [i32], Damage> {
     let (kind, payload) = (coded.kind, &coded.bytes[..coded.len]);
     let n = extents.iter().product();
     if kind.class == Class::Raw {
-        s.residuals[0][..n].fill(0);
+        s.residuals.as_mut()[..n].fill(0);
     } else {
         let at = if kind.outliers { Outliers::open::<S>(payload, extents)?.1 } else { 0 };
-        residuals(kind.class, &payload[at..], payload.len() - at, context, n, &mut s.residuals)?;
+        residuals(coded, &payload[at..], payload.len() - at, context, extents, &mut s.residuals)?;
     }
-    Ok(&s.residuals[0][..n])
+    Ok(&s.residuals.as_mut()[..n])
 }
 
 /// A tile's `n` residuals from what follows the outliers: `len` bytes at the head of `bytes`.
 #[inline(always)]
-fn residuals(
-    class: Class,
+fn residuals<C: Coding>(
+    coded: &Coded<'_>,
     bytes: &[u8],
     len: usize,
-    context: &Context,
-    n: usize,
-    out: &mut [Buffer; 2],
+    context: &Context<C>,
+    extents: [usize; 3],
+    scratch: &mut C::Scratch,
 ) -> Result<(), Damage> {
-    out[0][..n].fill(0);
-    match class {
-        Class::Huffman => context.decoder.decode(bytes, len / 4, n, out),
-        Class::FixedWidth => fixed(&bytes[..len], n, &mut out[0]),
+    let n = extents.iter().product();
+    let out = &mut scratch.as_mut()[..n];
+    out.fill(0);
+    match coded.kind.class {
+        Class::Coded => context.coding.residuals(coded, bytes, len, extents, scratch),
+        Class::FixedWidth => fixed(&bytes[..len], n, out),
         _ if len == 0 => Ok(()),
         _ => Err(format!("{len} bytes for an empty tile").into()),
     }

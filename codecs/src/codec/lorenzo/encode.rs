@@ -32,6 +32,7 @@ use crate::stage::interpolate::{self, Work};
 use crate::stage::lorenzo;
 use crate::stage::quantize::{Linear, Log, Quantizer, Steps, bridge};
 use crate::stage::tiles::{Grid, Tile};
+use std::ops::Range;
 
 /// The quantiser of Lorenzo's tiles.
 pub fn quantizer<S: Scalar>(log: bool, used: f64, base: f64) -> Quantizer {
@@ -75,12 +76,12 @@ impl<S: Scalar, N: Copy + Sync, F: Fn(N) -> S + Sync> Source<S> for Numbers<'_, 
 }
 
 /// What does not change from tile to tile.
-pub(super) struct ChunkValues<'a, S: Scalar> {
-    pub(super) values: &'a dyn Source<S>,
-    pub(super) grid: &'a Grid,
-    pub(super) used: Used,
-    pub(super) base: f64,
-    pub(super) fill: Option<S::Bits>,
+pub(in crate::codec) struct ChunkValues<'a, S: Scalar> {
+    pub(in crate::codec) values: &'a dyn Source<S>,
+    pub(in crate::codec) grid: &'a Grid,
+    pub(in crate::codec) used: Used,
+    pub(in crate::codec) base: f64,
+    pub(in crate::codec) fill: Option<S::Bits>,
 }
 
 /// Consecutive tiles after the first pass.
@@ -141,10 +142,26 @@ impl<S: Scalar> Scratch<S> {
     }
 }
 
-/// First pass over tiles `first` to `last`.
+/// What takes tiles after the first pass, one after the other.
+pub(in crate::codec) trait Push<S> {
+    /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
+    fn push(
+        &mut self,
+        x: &[S],
+        extents: [usize; 3],
+        residuals: &[i32],
+        predictor: Predictor,
+        regular: Option<&[u8]>,
+    ) -> Result<()>;
+}
+
+/// First pass over some tiles, which go to `run`.
 #[inline(always)]
-pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usize) -> Result<Run> {
-    let mut run = Run::new(first, last)?;
+pub(in crate::codec) fn plan<S: Scalar, R: Push<S>>(
+    plan: &ChunkValues<'_, S>,
+    tiles: Range<usize>,
+    mut run: R,
+) -> Result<R> {
     let (log, used) = (matches!(plan.used.tolerance, Tolerance::PointwiseRelative(_)), plan.used.value());
     let (coarse, fine) = (quantizer::<S>(log, used, plan.base), fine(used, plan.base));
     let limits = plan.used.guard.map(|guard| guard.limits::<S>());
@@ -153,7 +170,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
     let base = S::from_f64(plan.base);
     let told = base == S::ZERO || base + S::from_f64(used / f64::from((1 << LORENZO_FINE_BITS) + 1)) != base;
     let mut s = Scratch::<S>::new()?;
-    for i in first..last {
+    for i in tiles {
         let tile = plan.grid.tile(i);
         let n = tile.len();
         let Scratch { x, stream, lattices, quanta, residuals, points, sampled, look, regular, good, bits, work } =
@@ -225,7 +242,7 @@ pub(super) fn plan<S: Scalar>(plan: &ChunkValues<'_, S>, first: usize, last: usi
 
 impl Run {
     /// Room for tiles `first` to `last`.
-    fn new(first: usize, last: usize) -> Result<Self> {
+    pub(super) fn new(first: usize, last: usize) -> Result<Self> {
         Ok(Run {
             first,
             tiles: memory::with_capacity(last - first)?,
@@ -235,10 +252,11 @@ impl Run {
             histogram: Histogram::new(),
         })
     }
+}
 
-    /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
+impl<S: Scalar> Push<S> for Run {
     #[inline(always)]
-    fn push<S: Scalar>(
+    fn push(
         &mut self,
         x: &[S],
         extents: [usize; 3],
@@ -259,7 +277,7 @@ impl Run {
             outliers::write(x, extents, regular, &mut self.outliers)?;
         }
         let mut planned = Planned {
-            kind: Kind { predictor, class: Class::Huffman, outliers: has_outliers },
+            kind: Kind { predictor, class: Class::Coded, outliers: has_outliers },
             symbols: 0,
             escapes: 0,
             outliers: self.outliers.len() - before,
@@ -317,7 +335,7 @@ pub(super) fn write<S: Scalar>(
         let mut kind = p.kind;
         if kind.class == Class::Raw {
             write_raw(plan, &plan.grid.tile(i), &mut x, out)?;
-        } else if kind.class == Class::Huffman {
+        } else if kind.class == Class::Coded {
             let bits = encoder.encode(bytes, mine, &mut stream);
             let len = 4 * bits.div_ceil(32);
             let fixed = fixed_len(bytes.len(), p.width);
@@ -335,7 +353,12 @@ pub(super) fn write<S: Scalar>(
     Ok(lens)
 }
 
-fn write_raw<S: Scalar>(plan: &ChunkValues<'_, S>, tile: &Tile, x: &mut Vec<S>, out: &mut Vec<u8>) -> Result<()> {
+pub(in crate::codec) fn write_raw<S: Scalar>(
+    plan: &ChunkValues<'_, S>,
+    tile: &Tile,
+    x: &mut Vec<S>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     memory::reserve(x, tile.len().saturating_sub(x.len()))?;
     x.resize(tile.len(), S::ZERO);
     plan.values.gather(plan.grid, tile, x);

@@ -14,10 +14,11 @@ use crate::stage::quantize::NO_BASE;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::codec) enum Class {
     /// All are 0.
     Empty,
-    Huffman,
+    /// As the codec's [`Coding`] does it.
+    Coded,
     FixedWidth,
     /// No residuals: the values themselves.
     Raw,
@@ -25,7 +26,7 @@ pub(super) enum Class {
 
 /// What predicts a tile's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Predictor {
+pub(in crate::codec) enum Predictor {
     /// Differences along these axes: x is 1, y 2, z 4.
     Lorenzo(u8),
     /// Along at least one axis.
@@ -34,16 +35,17 @@ pub(super) enum Predictor {
 
 /// A tile's kind, §3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) predictor: Predictor,
-    pub(super) class: Class,
-    pub(super) outliers: bool,
+pub(in crate::codec) struct Kind {
+    pub(in crate::codec) predictor: Predictor,
+    pub(in crate::codec) class: Class,
+    pub(in crate::codec) outliers: bool,
 }
 
 impl Kind {
-    pub(super) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
+    pub(in crate::codec) const RAW: Kind =
+        Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
 
-    pub(super) fn pack(self) -> u8 {
+    pub(in crate::codec) fn pack(self) -> u8 {
         let predictor = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
             Predictor::Interpolation(Way { axes, finer }) => 8 | axes | u8::from(finer) << 7,
@@ -58,7 +60,7 @@ impl Kind {
                 0 => Predictor::Lorenzo(byte & 7),
                 _ => Predictor::Interpolation(Way { axes: byte & 7, finer: byte & 0x80 != 0 }),
             },
-            class: [Class::Empty, Class::Huffman, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
+            class: [Class::Empty, Class::Coded, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
             outliers: byte & 0x40 != 0,
         };
         let raw = kind.class != Class::Raw || kind == Kind::RAW;
@@ -70,11 +72,15 @@ impl Kind {
     }
 }
 
-/// Appends the head, §3.2; `base` is 0 for none.
-pub(super) fn write_head<S: Scalar>(lengths: &Lengths, base: S, out: &mut Vec<u8>) {
+/// Appends a codebook, §3.2.
+pub(super) fn write_codebook(lengths: &Lengths, out: &mut Vec<u8>) {
     let symbols = codebook::symbols(lengths);
     out.push(symbols as u8);
     out.extend(lengths[..symbols].chunks(2).map(|p| p[0] | p.get(1).unwrap_or(&0) << 4));
+}
+
+/// Appends the base that ends a head; 0 for none.
+pub(in crate::codec) fn write_base<S: Scalar>(base: S, out: &mut Vec<u8>) {
     if base != S::ZERO {
         out.extend(&base.bits().to_u64().to_le_bytes()[..S::SIZE]);
     }
@@ -83,7 +89,16 @@ pub(super) fn write_head<S: Scalar>(lengths: &Lengths, base: S, out: &mut Vec<u8
 /// A head's codebook, and its base, where there are bytes for one of `size` bytes behind that; `log` where the frame's
 /// mode is 3, which has none.
 pub fn split_head(head: &[u8], size: usize, log: bool) -> Result<(&[u8], f64)> {
-    let end = head.first().map_or(0, |&n| 1 + usize::from(n).div_ceil(2));
+    split_head_at(codebook_len(head), head, size, log)
+}
+
+/// Bytes of the codebook at the beginning of a head.
+pub(super) fn codebook_len(head: &[u8]) -> usize {
+    head.first().map_or(0, |&n| 1 + usize::from(n).div_ceil(2))
+}
+
+/// The same where the base begins behind `end` bytes.
+pub(super) fn split_head_at(end: usize, head: &[u8], size: usize, log: bool) -> Result<(&[u8], f64)> {
     if log || head.len() != end + size {
         return Ok((head, NO_BASE));
     }
@@ -98,15 +113,15 @@ pub fn split_head(head: &[u8], size: usize, log: bool) -> Result<(&[u8], f64)> {
     Ok((codebook, base))
 }
 
-/// Reads the head: the codebook's lengths, and the base.
-pub(super) fn read_head<S: Scalar>(bytes: &[u8], log: bool) -> Result<(Lengths, f64)> {
-    let (codebook, base) = split_head(bytes, S::SIZE, log)?;
-    Ok((read_codebook(codebook)?, base))
+/// Reads the head: what residuals are coded with, and the base.
+pub(super) fn read_head<S: Scalar, C: Coding>(bytes: &[u8], log: bool) -> Result<(C, f64)> {
+    let (coding, base) = split_head_at(C::head_len(bytes), bytes, S::SIZE, log)?;
+    Ok((C::read(coding)?, base))
 }
 
 const HEAD: &str = "lorenzo head";
 
-fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
+pub(super) fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
     const S: &str = HEAD;
     let Some((&symbols, nibbles)) = bytes.split_first() else {
         return Err(Error::Length { section: S, needed: 1, got: 0 });
@@ -131,13 +146,44 @@ fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
     Ok(lengths)
 }
 
+/// How a codec that has `lorenzo`'s tiles codes their residuals.
+pub(in crate::codec) trait Coding: Sized + Sync {
+    /// Names of the sections, for errors.
+    const SECTIONS: [&'static str; 4];
+    /// Bytes that lengths of payloads count.
+    const UNIT: u32;
+    /// Whether a tile of Lorenzo prediction may say that its residuals are less a filter's sum.
+    const FILTERED: bool;
+    /// Memory for a tile's residuals, and working memory.
+    type Scratch: AsMut<[i32]>;
+
+    /// The head's bytes before the base.
+    fn head_len(head: &[u8]) -> usize;
+    /// What the head says, all checked.
+    fn read(head: &[u8]) -> Result<Self>;
+    fn scratch() -> Result<Self::Scratch>;
+    /// Decodes residuals of the class [`Class::Coded`], `len` bytes at the head of `bytes`, over zeros.
+    fn residuals(
+        &self,
+        tile: &Coded<'_>,
+        bytes: &[u8],
+        len: usize,
+        extents: [usize; 3],
+        scratch: &mut Self::Scratch,
+    ) -> Result<(), Damage>;
+}
+
 /// Bytes of the lengths and of the starts of `tiles` tiles, at least one.
 pub fn lengths_len(tiles: usize) -> [usize; 2] {
     [4 * tiles.div_ceil(2), 4 * (tiles.div_ceil(LORENZO_START_EVERY) - 1)]
 }
 
-/// Appends the lengths of payloads, in units of four bytes, and the starts.
-pub(super) fn write_lengths(lengths: impl Iterator<Item = u32> + Clone, tiles: usize, out: &mut Vec<u8>) -> Result<()> {
+/// Appends the lengths of payloads, in the codec's units, and the starts.
+pub(in crate::codec) fn write_lengths(
+    lengths: impl Iterator<Item = u32> + Clone,
+    tiles: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let before = out.len();
     let [first, starts] = lengths_len(tiles);
     memory::reserve(out, first + starts)?;
@@ -160,65 +206,83 @@ pub(super) struct Tiles<'a> {
     starts: &'a [[u8; 4]],
     payload: &'a [u8],
     log: bool,
+    is_filtered: bool,
+    unit: u32,
 }
 
 impl<'a> Tiles<'a> {
     /// Checks the sections' lengths, and that the tiles' payloads lie one behind the other up to the end.
-    pub(super) fn new([kinds, table, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
-        const S: &str = "lorenzo lengths";
+    pub(super) fn new<C: Coding>([kinds, table, payload]: [&'a [u8]; 3], tiles: usize, log: bool) -> Result<Self> {
+        let [_, in_kinds, in_lengths, in_payload] = C::SECTIONS;
         if kinds.len() != tiles {
-            return Err(Error::Length { section: "lorenzo kinds", needed: tiles as u64, got: kinds.len() as u64 });
+            return Err(Error::Length { section: in_kinds, needed: tiles as u64, got: kinds.len() as u64 });
         }
         let [first, starts] = lengths_len(tiles);
         if table.len() != first + starts {
-            return Err(Error::Length { section: S, needed: (first + starts) as u64, got: table.len() as u64 });
+            return Err(Error::Length {
+                section: in_lengths,
+                needed: (first + starts) as u64,
+                got: table.len() as u64,
+            });
         }
         let (lengths, starts) = table.split_at(first);
         let (lengths, rest) = lengths.as_chunks().0.split_at(tiles);
         if rest.iter().any(|&r| r != [0; 2]) {
-            return Err(Error::corrupt(S, "bits behind the lengths"));
+            return Err(Error::corrupt(in_lengths, "bits behind the lengths"));
         }
-        let tiles = Tiles { kinds, lengths, starts: starts.as_chunks().0, payload, log };
+        let starts = starts.as_chunks().0;
+        let tiles = Tiles { kinds, lengths, starts, payload, log, is_filtered: C::FILTERED, unit: C::UNIT };
         let mut end = 0;
         for (k, part) in lengths.chunks(LORENZO_START_EVERY).enumerate() {
             let start = tiles.start(k);
             if start != end {
                 let why = format!("tile {} starts at {start}, its predecessor ends at {end}", k * LORENZO_START_EVERY);
-                return Err(Error::corrupt(S, why));
+                return Err(Error::corrupt(in_lengths, why));
             }
-            end += sum(part);
+            end += tiles.sum(part);
         }
         if end != payload.len() as u64 {
-            return Err(Error::Length { section: "lorenzo payload", needed: end, got: payload.len() as u64 });
+            return Err(Error::Length { section: in_payload, needed: end, got: payload.len() as u64 });
         }
         Ok(tiles)
     }
 
     /// Where the payload of tile `k` times [`LORENZO_START_EVERY`] begins.
     fn start(&self, k: usize) -> u64 {
-        if k == 0 { 0 } else { 4 * u64::from(u32::from_le_bytes(self.starts[k - 1])) }
+        if k == 0 { 0 } else { u64::from(self.unit) * u64::from(u32::from_le_bytes(self.starts[k - 1])) }
+    }
+
+    /// Bytes that payloads of these lengths take together.
+    fn sum(&self, lengths: &[[u8; 2]]) -> u64 {
+        // 64 of them are below 2^24 bytes.
+        lengths.iter().map(|&l| self.unit * u32::from(u16::from_le_bytes(l))).sum::<u32>().into()
     }
 
     /// A tile as it is stored.
     pub(super) fn tile(&self, tile: usize) -> Result<Coded<'a>, Damage> {
         let byte = self.kinds[tile];
-        let kind = Kind::unpack(byte, self.log).ok_or_else(|| format!("kind {byte:#04x}"))?;
+        let filtered = self.is_filtered && byte & 0x88 == FILTERED;
+        let kind = Kind::unpack(if filtered { byte ^ FILTERED } else { byte }, self.log);
+        let is_known = |kind: &Kind| match kind.class {
+            Class::Coded => true,
+            Class::FixedWidth => !self.is_filtered,
+            _ => !filtered,
+        };
+        let kind = kind.filter(is_known).ok_or_else(|| format!("kind {byte:#04x}"))?;
         let k = tile / LORENZO_START_EVERY;
-        let start = self.start(k) + sum(&self.lengths[k * LORENZO_START_EVERY..tile]);
-        let len = sum(&self.lengths[tile..=tile]) as usize;
-        Ok(Coded { kind, bytes: &self.payload[start as usize..], len })
+        let start = self.start(k) + self.sum(&self.lengths[k * LORENZO_START_EVERY..tile]);
+        let len = self.sum(&self.lengths[tile..=tile]) as usize;
+        Ok(Coded { kind, filtered, bytes: &self.payload[start as usize..], len })
     }
 }
 
+/// The bit of a kind that says of Lorenzo prediction that residuals are less a filter's sum.
+pub(in crate::codec) const FILTERED: u8 = 0x80;
+
 /// A tile as it is stored: its payload is the first `len` of the bytes.
-pub(super) struct Coded<'a> {
-    pub(super) kind: Kind,
+pub(in crate::codec) struct Coded<'a> {
+    pub(in crate::codec) kind: Kind,
+    pub(in crate::codec) filtered: bool,
     pub(super) bytes: &'a [u8],
     pub(super) len: usize,
-}
-
-/// Bytes that payloads of these lengths take together.
-fn sum(lengths: &[[u8; 2]]) -> u64 {
-    // 64 of them are below 2^24 bytes.
-    lengths.iter().map(|&l| 4 * u32::from(u16::from_le_bytes(l))).sum::<u32>().into()
 }

@@ -15,7 +15,7 @@ pub mod format;
 #[doc(hidden)]
 pub mod integers;
 mod interpolated;
-mod outliers;
+pub(in crate::codec) mod outliers;
 mod select;
 #[cfg(test)]
 mod tests;

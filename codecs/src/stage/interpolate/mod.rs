@@ -16,6 +16,7 @@
 
 mod blocks;
 mod formulas;
+mod grids;
 mod levels;
 mod lines;
 mod sample;
@@ -23,6 +24,7 @@ mod work;
 
 pub(crate) use formulas::{by_step, point, residual};
 use formulas::{mean, mean3, step};
+pub(crate) use grids::{Grid, grids};
 use levels::{ORDER, class, levels, weave};
 pub(crate) use levels::{permute, unpermute};
 use lines::Lines;
