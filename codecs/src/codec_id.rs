@@ -20,12 +20,13 @@ impl CodecId {
     pub const BYTES: CodecId = CodecId(4);
     /// Lossy or lossless, speed and ratio at once, for 4- and 8-byte numbers.
     pub const PLANES: CodecId = CodecId(5);
-
     /// Lossless, for 4- and 8-byte numbers that are whole numbers times a unit.
     pub const SCALED: CodecId = CodecId(6);
+    /// Lossy, ratio before all: `lorenzo`'s tiles with a context for each residual.
+    pub const DENSE: CodecId = CodecId(7);
 
     /// Names by number.
-    pub const NAMES: [&str; 7] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"];
+    pub const NAMES: [&str; 8] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"];
 
     /// The number.
     pub fn number(self) -> u8 {

@@ -22,6 +22,8 @@ pub enum Codec {
     Ndzip,
     /// Lossy or lossless, speed and ratio at once: bit planes of differences.
     Planes,
+    /// Lossy, ratio before all, on CPUs alone: `lorenzo`'s tiles with a context for each residual.
+    Dense,
     /// The fastest that takes the bound: [`Codec::fastest`]. No value is looked at.
     Fast,
     /// The writer encodes each chunk by every codec and takes the shortest frame: slow.
@@ -30,8 +32,8 @@ pub enum Codec {
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Codec; 7] =
-        [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes, Codec::Fast, Codec::Small];
+    pub const ALL: [Codec; 8] =
+        [Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Ndzip, Codec::Planes, Codec::Dense, Codec::Fast, Codec::Small];
 
     /// The codec of a number in the words. There is no 4: a frame's codec of that number, `bytes`, cannot be asked for.
     pub(crate) fn from_number(number: u32) -> Option<Codec> {
@@ -46,6 +48,7 @@ impl Codec {
             Codec::Lorenzo => "lorenzo",
             Codec::Ndzip => "ndzip",
             Codec::Planes => "planes",
+            Codec::Dense => "dense",
             Codec::Fast => "fast",
             Codec::Small => "small",
         }
@@ -55,7 +58,7 @@ impl Codec {
     pub fn takes(self, mode: Mode) -> bool {
         match self {
             Codec::Auto | Codec::Fast | Codec::Small => true,
-            Codec::Szx | Codec::Lorenzo => mode != Mode::Lossless,
+            Codec::Szx | Codec::Lorenzo | Codec::Dense => mode != Mode::Lossless,
             Codec::Ndzip => mode == Mode::Lossless,
             Codec::Planes => mode != Mode::PointwiseRelative,
         }
@@ -69,6 +72,7 @@ impl Codec {
             Codec::Lorenzo => 2,
             Codec::Ndzip => 3,
             Codec::Planes => 5,
+            Codec::Dense => 7,
             Codec::Fast => 8,
             Codec::Small => 9,
         }

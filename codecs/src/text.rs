@@ -66,7 +66,8 @@ impl fmt::Display for Request {
 /// text  = pair { "," pair }          in any order, each key at most once, blanks around keys and values ignored
 /// pair  = "mode" "=" ( "abs" | "rel" | "pw_rel" | "psnr" | "lossless" )
 ///       | "bound" "=" number         decimal; not with lossless
-///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" | "planes" | "fast" | "small" )
+///       | "codec" "=" ( "auto" | "szx" | "lorenzo" | "ndzip" | "planes" | "dense"
+///                      | "fast" | "small" )
 ///                                auto when absent
 ///       | "keep" "=" kept { "+" kept }   beside abs, rel, psnr
 /// kept  = "sign" | "zero" | "range"

@@ -14,7 +14,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// Names of the codecs by their number in the frame.
-pub const CODECS: [&str; 7] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"];
+pub const CODECS: [&str; 8] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"];
 
 /// What a vector is made from: everything but the answers.
 #[derive(Debug, Clone, PartialEq)]

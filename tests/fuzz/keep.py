@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 TARGETS = {
-    "fuzz_frames": "header stored szx lorenzo ndzip bytes planes scaled",
+    "fuzz_frames": "header stored szx lorenzo ndzip bytes planes scaled dense",
     "fuzz_words": "words text json",
     "fuzz_calls": "part file encode filter calls",
 }

@@ -8,7 +8,7 @@ set -u
 seconds=${1:?seconds} jobs=${2:?jobs}
 shift 2
 bin=${BIN:?} seeds=${SEEDS:?} out=${OUT:?}
-all="header stored szx lorenzo ndzip bytes planes scaled part file encode words text json filter calls"
+all="header stored szx lorenzo ndzip bytes planes scaled dense part file encode words text json filter calls"
 [ $# -gt 0 ] && all="$*"
 mkdir -p "$out/crashes" "$out/logs"
 

@@ -227,8 +227,8 @@ fn every_mode_type_and_input_holds_its_promise() {
     for (k, bound) in bounds.into_iter().enumerate() {
         let requests: &[Codec] = match bound {
             Bound::Lossless => &[Codec::Auto, Codec::Ndzip, Codec::Planes, Codec::Fast, Codec::Small],
-            Bound::PointwiseRelative(_) => &[Codec::Szx, Codec::Lorenzo],
-            _ => &[Codec::Szx, Codec::Lorenzo, Codec::Planes],
+            Bound::PointwiseRelative(_) => &[Codec::Szx, Codec::Lorenzo, Codec::Dense],
+            _ => &[Codec::Szx, Codec::Lorenzo, Codec::Planes, Codec::Dense],
         };
         for (d, &codec) in all_dtypes().into_iter().flat_map(|d| requests.iter().map(move |c| (d, c))) {
             for (g, name) in generate::NAMES.iter().enumerate() {
@@ -252,7 +252,10 @@ fn every_mode_type_and_input_holds_its_promise() {
         }
     }
     assert!(wrong.is_empty(), "{} broken, the first:\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
-    assert!([1, 2, 5].iter().all(|&k| codecs[k] > 500), "frames by codec: {codecs:?}: hardly one of some was judged");
+    assert!(
+        [1, 2, 5, 7].iter().all(|&k| codecs[k] > 500),
+        "frames by codec: {codecs:?}: hardly one of some was judged"
+    );
 }
 
 #[test]
@@ -290,7 +293,10 @@ fn a_bound_of_the_values_own_size_is_held_at_every_exponent() {
             let unit = f64::from_bits(((k + 1023).max(1) as u64) << 52);
             let absolute = [unit, unit * 1e-3, unit * 0.75].into_iter().filter(|b| *b > 0.0).map(Bound::Absolute);
             for bound in absolute.chain([Bound::PointwiseRelative(1e-3)]) {
-                for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes].into_iter().filter(|c| c.takes(bound.mode())) {
+                for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes, Codec::Dense]
+                    .into_iter()
+                    .filter(|c| c.takes(bound.mode()))
+                {
                     let dims = if codec == Codec::Szx { &[n][..] } else { &[10, n / 10] };
                     holds(Request::new(codec, bound), d, dims, None, &raw)
                         .unwrap_or_else(|e| panic!("{codec:?} {d:?} 2^{k} {bound:?}: {e}"));
@@ -325,7 +331,7 @@ fn values_next_to_half_steps_hold_the_bound() {
             }
             raw.extend(b);
         }
-        for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes] {
+        for codec in [Codec::Szx, Codec::Lorenzo, Codec::Planes, Codec::Dense] {
             let request = Request::new(codec, Bound::Absolute(bound));
             let room =
                 holds(request, d, &[30, 40], None, &raw).unwrap_or_else(|e| panic!("{codec:?} {d:?} {bound:e}: {e}"));
@@ -409,7 +415,8 @@ proptest! {
         with_fill: bool,
         keep in 0..14usize,
         codec in prop::sample::select(vec![
-            Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::Fast, Codec::Small,
+            Codec::Auto, Codec::Szx, Codec::Lorenzo, Codec::Lorenzo, Codec::Planes, Codec::Dense, Codec::Fast,
+            Codec::Small,
         ]),
     ) {
         let d = all_dtypes()[dtype];

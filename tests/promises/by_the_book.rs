@@ -26,7 +26,7 @@ fn every_vector_is_read_by_the_book() {
 const I32: Dtype = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
 const I64: Dtype = Dtype { size: 8, ..I32 };
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     include_str!("../../codecs/src/FORMAT.md"),
     include_str!("../../codecs/src/codec/szx/FORMAT.md"),
     include_str!("../../codecs/src/codec/lorenzo/FORMAT.md"),
@@ -34,6 +34,7 @@ const DOCUMENTS: [&str; 7] = [
     include_str!("../../codecs/src/codec/bytes/FORMAT.md"),
     include_str!("../../codecs/src/codec/planes/FORMAT.md"),
     include_str!("../../codecs/src/codec/scaled/FORMAT.md"),
+    include_str!("../../codecs/src/codec/dense/FORMAT.md"),
 ];
 
 /// The blocks of a kind in a document's section 9, and for each the vector that was named last before it.
@@ -134,6 +135,42 @@ fn documents_have_one_skeleton() {
     }
 }
 
+/// What frames are asked for: by the writer's choice, `szx` and `ndzip`; and by each of three codecs.
+const REQUESTS: [[&str; 6]; 4] = [
+    [
+        "mode=lossless,codec=ndzip",
+        "mode=abs,bound=1e-3,codec=szx",
+        "mode=abs,bound=0.3",
+        "mode=rel,bound=1e-4,codec=szx",
+        "mode=pw_rel,bound=1e-2,codec=szx",
+        "mode=psnr,bound=80",
+    ],
+    [
+        "mode=abs,bound=1e-3,codec=lorenzo",
+        "mode=abs,bound=0.3,codec=lorenzo",
+        "mode=rel,bound=1e-2,codec=lorenzo",
+        "mode=pw_rel,bound=1e-2,codec=lorenzo",
+        "mode=abs,bound=1e-6,codec=lorenzo",
+        "mode=psnr,bound=60,codec=lorenzo",
+    ],
+    [
+        "mode=abs,bound=1e-3,codec=dense",
+        "mode=abs,bound=0.3,codec=dense",
+        "mode=rel,bound=1e-2,codec=dense",
+        "mode=pw_rel,bound=1e-2,codec=dense",
+        "mode=abs,bound=1e-6,codec=dense",
+        "mode=psnr,bound=60,codec=dense",
+    ],
+    [
+        "mode=abs,bound=1e-3,codec=planes",
+        "mode=abs,bound=0.3,codec=planes",
+        "mode=rel,bound=1e-4,codec=planes",
+        "mode=lossless,codec=planes",
+        "mode=abs,bound=1e-7,codec=planes",
+        "mode=psnr,bound=60,codec=planes",
+    ],
+];
+
 /// Frames of every generator, type and mode, over one to three extents and partial tiles.
 fn frames() -> Vec<(String, Vec<u8>, usize)> {
     let engine = Engine::with_threads(2);
@@ -157,33 +194,9 @@ fn frames() -> Vec<(String, Vec<u8>, usize)> {
     for (t, d) in [Dtype::F32, Dtype::F64, be(Dtype::F32), be(Dtype::F64), Dtype::bytes(3)].into_iter().enumerate() {
         for (g, generator) in generate::NAMES.iter().enumerate() {
             for (s, dims) in shapes.iter().enumerate() {
-                let requests = [
-                    "mode=lossless,codec=ndzip",
-                    "mode=abs,bound=1e-3,codec=szx",
-                    "mode=abs,bound=0.3",
-                    "mode=rel,bound=1e-4,codec=szx",
-                    "mode=pw_rel,bound=1e-2,codec=szx",
-                    "mode=psnr,bound=80",
-                ];
-                let for_lorenzo = [
-                    "mode=abs,bound=1e-3,codec=lorenzo",
-                    "mode=abs,bound=0.3,codec=lorenzo",
-                    "mode=rel,bound=1e-2,codec=lorenzo",
-                    "mode=pw_rel,bound=1e-2,codec=lorenzo",
-                    "mode=abs,bound=1e-6,codec=lorenzo",
-                    "mode=psnr,bound=60,codec=lorenzo",
-                ];
-                let for_planes = [
-                    "mode=abs,bound=1e-3,codec=planes",
-                    "mode=abs,bound=0.3,codec=planes",
-                    "mode=rel,bound=1e-4,codec=planes",
-                    "mode=lossless,codec=planes",
-                    "mode=abs,bound=1e-7,codec=planes",
-                    "mode=psnr,bound=60,codec=planes",
-                ];
                 // Two requests out of six for each combination: all meet all.
                 let at = [(t + g + s) % 6, (t + g + s + 3) % 6];
-                let both = [requests, for_lorenzo, for_planes].map(|list| at.map(|k| list[k]));
+                let both = REQUESTS.map(|list| at.map(|k| list[k]));
                 for request in both.into_iter().flatten() {
                     let n = dims.iter().product::<u64>() as usize * usize::from(d.size);
                     let mut params = Params::new(request.parse().unwrap(), d, dims).unwrap();

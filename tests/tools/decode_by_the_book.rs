@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A second decoder, written from the FORMAT.md files in their own order: codecs/src/FORMAT.md, then those of `bytes`,
-//! `szx`, `ndzip`, `lorenzo`, `planes` and `scaled`. Slow and plain, it uses nothing of the crate: where it would have
-//! to look into the code, a document is incomplete. It uses the standard library, and zstd for `bytes`.
+//! `szx`, `ndzip`, `lorenzo`, `planes`, `scaled` and `dense`. Slow and plain, it uses nothing of the crate: where
+//! it would have to look into the code, a document is incomplete. It uses the standard library, and zstd for `bytes`.
 //!
 //! ```text
 //! cargo run -p h5z-gpu-tools --bin decode_by_the_book -- FRAME RAW
 //! ```
 
+#[path = "book/dense.rs"]
+mod dense;
 #[path = "book/lorenzo.rs"]
 mod lorenzo;
 #[path = "book/planes.rs"]
@@ -123,7 +125,7 @@ fn sections(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
             _ => Err("stored".into()),
         },
         1 => szx(f),
-        2 => lorenzo::decode(f),
+        2 | 7 => lorenzo::decode(f),
         3 => ndzip(f),
         4 => shuffled(f),
         5 => planes::decode(f),

@@ -63,7 +63,7 @@ pub fn requests(asked: Request) -> [Request; 3] {
 
 /// What every codec is asked where the shortest frame of all is wanted; what takes longest comes last.
 pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
-    let lossy = [Codec::Lorenzo, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
+    let lossy = [Codec::Lorenzo, Codec::Dense, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
     let lossy = lossy.into_iter().filter(|request| is_lossy && request.check().is_ok());
     lossy.chain([Codec::Auto, Codec::Small].map(|codec| Request::new(codec, Bound::Lossless))).collect()
 }

@@ -194,7 +194,7 @@ fn encode_wide(chunk: &Chunk<'_>, by: &Wide, out: &mut Vec<u8>) -> Result<bool> 
 
 /// Whether a frame's codec holds f32 in place of the 16-bit numbers that its type states.
 pub(super) fn is_wide(h: &Header) -> bool {
-    h.dtype.is_half() && matches!(h.codec, CodecId::SZX | CodecId::LORENZO | CodecId::PLANES)
+    h.dtype.is_half() && matches!(h.codec, CodecId::SZX | CodecId::LORENZO | CodecId::PLANES | CodecId::DENSE)
 }
 
 /// Such a frame as its codec of f32 reads it.

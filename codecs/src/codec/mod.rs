@@ -8,6 +8,7 @@ pub mod auto;
 pub mod bytes;
 #[doc(hidden)]
 pub mod chunk;
+pub mod dense;
 pub(crate) mod descriptor;
 #[doc(hidden)]
 pub mod exact;
@@ -41,8 +42,16 @@ use kept::Kept;
 use sample::Look;
 
 /// Every codec.
-pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] =
-    [&stored::CODEC, &szx::CODEC, &lorenzo::CODEC, &ndzip::CODEC, &bytes::CODEC, &planes::CODEC, &scaled::CODEC];
+pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] = [
+    &stored::CODEC,
+    &szx::CODEC,
+    &lorenzo::CODEC,
+    &ndzip::CODEC,
+    &bytes::CODEC,
+    &planes::CODEC,
+    &scaled::CODEC,
+    &dense::CODEC,
+];
 
 /// The codec of this number; `None` where this build lacks it.
 pub(crate) fn by_id(id: CodecId) -> Option<&'static Codec> {
@@ -89,6 +98,7 @@ pub fn codec_for(params: &Params, raw_len: usize) -> CodecId {
         match params.request.codec {
             params::Codec::Szx => CodecId::SZX,
             params::Codec::Planes => CodecId::PLANES,
+            params::Codec::Dense => CodecId::DENSE,
             _ => CodecId::LORENZO,
         }
     } else if dtype.class == Class::Integer && Kept::settled(params) == Some(Kept::Lorenzo) && params.fits(raw_len) {
@@ -141,6 +151,7 @@ fn encoder(id: CodecId) -> Encode {
         CodecId::NDZIP => ndzip::ENCODE,
         CodecId::PLANES => planes::ENCODE,
         CodecId::SCALED => scaled::ENCODE,
+        CodecId::DENSE => dense::ENCODE,
         _ => bytes::ENCODE,
     }
 }

@@ -111,7 +111,7 @@ impl Boxes {
             return Ok(kept);
         }
         let is_lossy = params.lossy(raw_len);
-        let may_be_flat = is_lossy && params.request.codec == Codec::Lorenzo;
+        let may_be_flat = is_lossy && matches!(params.request.codec, Codec::Lorenzo | Codec::Dense);
         let Some(numbers) = numbers(params, sample, is_lossy)? else { return Ok(kept) };
         let costs = self.costs(&numbers, is_lossy && params.request.codec != Codec::Planes);
         let [a, b, y, x] = self.extents;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that every reader must refuse: at least one for each rule of §7 of the seven documents. Where a frame can
+//! Frames that every reader must refuse: at least one for each rule of §7 of the eight documents. Where a frame can
 //! break its rule alone, there is one that does; tests/vectors/not_alone.toml lists the others, and what else they
 //! break.
 //!
 //! ```text
 //! this file               the list; rules of the frame, of `bytes` and `ndzip`
-//! szx, lorenzo, scaled    rules of these codecs; those of `planes` stand in planes/refused
+//! szx, lorenzo, scaled, dense
+//!                         rules of these codecs; those of `planes` stand in planes/refused
 //! ```
 
+mod dense;
 mod lorenzo;
 mod scaled;
 mod szx;
@@ -136,6 +138,7 @@ pub fn all() -> Vec<Refused> {
     planes::refused::frame_rules(&mut list);
     planes::refused::rules(&mut list);
     scaled::rules(&mut list);
+    dense::rules(&mut list);
     list.0
 }
 
@@ -165,7 +168,7 @@ fn frame_rules(list: &mut List) {
     };
     list.bytes("F5-changed-raw-byte", "checksum", 1, changed(64));
     list.bytes("F5-changed-checksum", "checksum", 1, changed(47));
-    list.but("F6-codec-7", "codec 7", &stored, |d| d.codec = 7);
+    list.but("F6-codec-8", "codec 8", &stored, |d| d.codec = 8);
     list.but("F6-codec-255", "codec 255", &stored, |d| d.codec = 255);
     list.but("F7-mode-0", "mode 0", &szx, |d| d.mode = 0);
     list.but("F7-mode-5", "mode 5", &szx, |d| d.mode = 5);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 4096;
 /// Bytes before the frame in the targets of arrays: `HEAD` of targets/arrays.rs.
 const HEAD: usize = 48;
-const CODECS: [&str; 7] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"];
+const CODECS: [&str; 8] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"];
 
 /// Numbered files of one target each.
 struct Seeds {

@@ -20,7 +20,7 @@ use std::path::Path;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Frames, and what a decoder makes of them.
-pub const FRAMES: [Target; 8] = [
+pub const FRAMES: [Target; 9] = [
     ("header", frames::header),
     ("stored", |data| frames::decode(data, 0)),
     ("szx", |data| frames::decode(data, 1)),
@@ -29,6 +29,7 @@ pub const FRAMES: [Target; 8] = [
     ("bytes", |data| frames::decode(data, 4)),
     ("planes", |data| frames::decode(data, 5)),
     ("scaled", |data| frames::decode(data, 6)),
+    ("dense", |data| frames::decode(data, 7)),
 ];
 
 /// Words in every form.

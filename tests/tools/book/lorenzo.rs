@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Written from codecs/src/codec/lorenzo/FORMAT.md, section by section: plain, slow, and without a look at the crate.
 
-use super::{Frame, Refusal, elements, need, number, to_bytes};
+use super::{Frame, Refusal, dense, elements, need, number, to_bytes};
 
 /// One bit after the other, from the low end of u32 words.
-struct Bits<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub struct Bits<'a> {
+    pub bytes: &'a [u8],
+    pub at: usize,
 }
 
 impl Bits<'_> {
-    fn take(&mut self, n: u32) -> Result<u32, Refusal> {
+    pub fn take(&mut self, n: u32) -> Result<u32, Refusal> {
         let mut v = 0;
         for k in 0..n {
             // Little-endian words: the low end of the first word is the low end of its first byte.
@@ -32,6 +32,12 @@ impl Bits<'_> {
 /// §3.2: a codeword as (length, number, symbol).
 type Codeword = (u32, u32, u32);
 
+/// What residuals are coded with: by `lorenzo`, or by `dense`, which has the same tiles.
+enum Coding {
+    Huffman(Vec<Codeword>),
+    Contexts(dense::Head),
+}
+
 /// A tile: how many values it has along each axis, and its parts.
 struct Tile<'a> {
     extents: [usize; 3],
@@ -50,8 +56,13 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
     let tiles: usize = grid.iter().product();
     let [head, kinds, lengths, payload] = f.sections[..] else { return Err("lorenzo: sections".into()) };
     need(kinds.len() == tiles, "lorenzo: kinds")?;
-    let (codebook, base) = codebook_of(f, head)?;
-    let ends = ends_of(lengths, tiles)?;
+    let is_dense = f.codec == 7;
+    let (coding, base_at) = match is_dense {
+        true => dense::head(head).map(|(head, end)| (Coding::Contexts(head), end))?,
+        false => codebook_of(head).map(|(codebook, end)| (Coding::Huffman(codebook), end))?,
+    };
+    let base = base_of(f, head, base_at)?;
+    let ends = ends_of(lengths, tiles, if is_dense { 2 } else { 4 })?;
     need(ends[tiles - 1] == payload.len(), "lorenzo: payload")?;
     let mut values = vec![0; n];
     let mut begin = 0;
@@ -61,7 +72,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
         let extents = [0, 1, 2].map(|a| t[a].min(e[a] - first[a]));
         let payload = &payload[begin..ends[k]];
         begin = ends[k];
-        let tile = tile(f, &codebook, base, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
+        let tile = tile(f, &coding, base, &Tile { extents, kind, payload }).map_err(|e| format!("{e} (tile {k})"))?;
         for (i, v) in tile.into_iter().enumerate() {
             let [z, y, x] = indices(extents, i);
             values[((first[0] + z) * e[1] + first[1] + y) * e[2] + first[2] + x] = v;
@@ -71,7 +82,7 @@ pub fn decode(f: &Frame<'_>) -> Result<Vec<u8>, Refusal> {
 }
 
 /// §3, section 2: where the tiles' payloads end.
-fn ends_of(section: &[u8], tiles: usize) -> Result<Vec<usize>, Refusal> {
+fn ends_of(section: &[u8], tiles: usize, unit: usize) -> Result<Vec<usize>, Refusal> {
     let starts = 4 * tiles.div_ceil(2);
     need(section.len() == starts + 4 * (tiles.div_ceil(64) - 1), "lorenzo: lengths")?;
     need(section[2 * tiles..starts].iter().all(|&b| b == 0), "lorenzo: filling of the lengths")?;
@@ -79,10 +90,10 @@ fn ends_of(section: &[u8], tiles: usize) -> Result<Vec<usize>, Refusal> {
     let mut begin = 0;
     for k in 0..tiles {
         if k > 0 && k.is_multiple_of(64) {
-            let start = 4 * number(section, starts + 4 * (k / 64 - 1), 4)? as usize;
+            let start = unit * number(section, starts + 4 * (k / 64 - 1), 4)? as usize;
             need(start == begin, "lorenzo: a start")?;
         }
-        begin += 4 * number(section, 2 * k, 2)? as usize;
+        begin += unit * number(section, 2 * k, 2)? as usize;
         ends.push(begin);
     }
     Ok(ends)
@@ -116,23 +127,27 @@ fn tile_extents(e: [usize; 3]) -> [usize; 3] {
 }
 
 /// The indices of place `i`, the last axis fastest.
-fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
+pub fn indices(extents: [usize; 3], i: usize) -> [usize; 3] {
     [i / extents[2] / extents[1], i / extents[2] % extents[1], i % extents[2]]
 }
 
-/// §3.2, with the base, where there is one.
-fn codebook_of(f: &Frame<'_>, head: &[u8]) -> Result<(Vec<Codeword>, Option<u64>), Refusal> {
-    let symbols = number(head, 0, 1)? as usize;
-    let base_at = 1 + symbols.div_ceil(2);
-    need(symbols <= 188 && head.len() >= base_at, "lorenzo: symbols")?;
-    let mut base = None;
-    if head.len() > base_at {
-        need(f.mode != 3 && head.len() == base_at + f.size, "lorenzo: what follows the codebook")?;
-        let bits = number(head, base_at, f.size)?;
-        let x = float(f, bits);
-        need(x != 0.0 && x.is_finite(), "lorenzo: a base that is no number or 0")?;
-        base = Some(bits);
+/// §3.2: the base, where there is one, begins at byte `at`.
+fn base_of(f: &Frame<'_>, head: &[u8], at: usize) -> Result<Option<u64>, Refusal> {
+    if head.len() == at {
+        return Ok(None);
     }
+    need(f.mode != 3 && head.len() == at + f.size, "lorenzo: what follows the head")?;
+    let bits = number(head, at, f.size)?;
+    let x = float(f, bits);
+    need(x != 0.0 && x.is_finite(), "lorenzo: a base that is no number or 0")?;
+    Ok(Some(bits))
+}
+
+/// §3.2: the codebook, and its bytes.
+fn codebook_of(head: &[u8]) -> Result<(Vec<Codeword>, usize), Refusal> {
+    let symbols = number(head, 0, 1)? as usize;
+    let end = 1 + symbols.div_ceil(2);
+    need(symbols <= 188 && head.len() >= end, "lorenzo: symbols")?;
     let length = |s: usize| u32::from(head[1 + s / 2] >> (4 * (s % 2)) & 15);
     need(symbols.is_multiple_of(2) || length(symbols) == 0, "lorenzo: a length after the last")?;
     let mut codewords = Vec::new();
@@ -149,7 +164,7 @@ fn codebook_of(f: &Frame<'_>, head: &[u8]) -> Result<(Vec<Codeword>, Option<u64>
     need(symbols == 0 || length(symbols - 1) > 0, "lorenzo: the last symbol is not in use")?;
     need(symbols == 0 || sum <= 1 << 11, "lorenzo: over-full")?;
     need(symbols == 0 || sum >= 1 << 11, "lorenzo: under-full")?;
-    Ok((codewords, base))
+    Ok((codewords, end))
 }
 
 /// The number that has these bits.
@@ -158,12 +173,14 @@ fn float(f: &Frame<'_>, bits: u64) -> f64 {
 }
 
 /// One tile: the bits of its values.
-fn tile(f: &Frame<'_>, codebook: &[Codeword], base: Option<u64>, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
+fn tile(f: &Frame<'_>, coding: &Coding, base: Option<u64>, tile: &Tile<'_>) -> Result<Vec<u64>, Refusal> {
     let n: usize = tile.extents.iter().product();
     // §3.3.
     let (axes, interpolated) = (tile.kind & 7, tile.kind & 8 != 0);
     let (class, outliers, finer) = (tile.kind >> 4 & 3, tile.kind & 64 != 0, tile.kind & 128 != 0);
-    need(interpolated || !finer, "lorenzo: finer steps without interpolation")?;
+    let is_filtered = matches!(coding, Coding::Contexts(_)) && !interpolated && finer;
+    need(interpolated || is_filtered || !finer, "lorenzo: finer steps without interpolation")?;
+    need(!is_filtered || class == 1, "dense: a filtered tile that is not coded")?;
     if class == 3 {
         need(tile.kind == 3 << 4 && tile.payload.len() == n * f.size, "lorenzo: a raw tile")?;
         return (0..n).map(|i| number(tile.payload, i * f.size, f.size)).collect();
@@ -180,8 +197,12 @@ fn tile(f: &Frame<'_>, codebook: &[Codeword], base: Option<u64>, tile: &Tile<'_>
             need(rest.is_empty(), "lorenzo: an empty tile with a payload")?;
             vec![0; n]
         }
-        2 => fixed_width(rest, n)?,
-        _ => huffman(codebook, rest, n)?,
+        _ => match (coding, class) {
+            (Coding::Huffman(_), 2) => fixed_width(rest, n)?,
+            (Coding::Huffman(codebook), _) => huffman(codebook, rest, n)?,
+            (Coding::Contexts(head), 1) => dense::residuals(head, tile.kind, tile.extents, rest)?,
+            (Coding::Contexts(_), _) => return Err("dense: a tile of class 2".into()),
+        },
     };
     let mut values: Vec<u64> = if interpolated {
         let u = 2.0 * f.bound / 257.0;
@@ -243,7 +264,7 @@ fn outliers_of<'a>(f: &Frame<'_>, tile: &Tile<'a>) -> Result<Replaced<'a>, Refus
 }
 
 /// §3.2, zigzag order.
-fn residual(z: u32) -> i32 {
+pub fn residual(z: u32) -> i32 {
     if z.is_multiple_of(2) { (z / 2) as i32 } else { -((z / 2) as i32) - 1 }
 }
 
@@ -366,7 +387,7 @@ impl Lattice {
 }
 
 /// §4.4: whether index `i` of an axis of `n` points is new; the others are coarse.
-fn is_new(i: usize, n: usize) -> bool {
+pub fn is_new(i: usize, n: usize) -> bool {
     if n == 2 { i == 1 } else { i % 2 == 1 && i < n - 1 }
 }
 

@@ -134,7 +134,7 @@ fn numbers(f: &Frame<'_>, frame: &[u8], n: usize, size: usize, rule: &str) -> Re
 /// codecs/src/FORMAT.md §5: decodes a frame that holds `expected` bytes, of numbers whose frames hold others: numbers
 /// of 1 and 2 bytes, and integers in quanta.
 pub fn decode_held(mut f: Frame<'_>, expected: usize) -> Result<Vec<u8>, Refusal> {
-    if matches!(f.codec, 1 | 2 | 5) && f.class == 1 && f.size == 2 {
+    if matches!(f.codec, 1 | 2 | 5 | 7) && f.class == 1 && f.size == 2 {
         let (layout, big_endian) = (f.layout, f.big_endian);
         need(matches!(layout, (1, 5, 10) | (1, 8, 7)), "type of 16 bits")?;
         f = Frame { size: 4, layout: (1, 8, 23), big_endian: false, raw_len: 2 * expected, ..f };

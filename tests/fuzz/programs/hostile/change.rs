@@ -10,8 +10,8 @@ use std::fs;
 /// Bytes of the longest chunk of a valid frame, and of the longest of the golden vectors that are taken too.
 const RAW: usize = 4 << 10;
 const VECTOR: u64 = 8 << 10;
-const CODECS: [&str; 7] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"];
-const REQUESTS: [&str; 18] = [
+const CODECS: [&str; 8] = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"];
+const REQUESTS: [&str; 21] = [
     "mode=lossless",
     "mode=lossless,codec=planes",
     "mode=lossless,codec=ndzip",
@@ -25,6 +25,9 @@ const REQUESTS: [&str; 18] = [
     "mode=rel,bound=1e-3,codec=lorenzo",
     "mode=pw_rel,bound=1e-1,codec=lorenzo",
     "mode=psnr,bound=60,codec=lorenzo",
+    "mode=abs,bound=1e-2,codec=dense",
+    "mode=rel,bound=1e-3,codec=dense",
+    "mode=pw_rel,bound=1e-1,codec=dense",
     "mode=abs,bound=1e-2,codec=planes",
     "mode=abs,bound=1e-4,codec=planes",
     "mode=abs,bound=1e3,codec=planes",

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames of `dense` that every reader must refuse.
+
+use super::super::by_hand::le;
+use super::super::draft::{Draft, F32};
+use super::{List, example};
+
+/// A head: filters by mask and weights, and how many tables there are, whose bits are `fields`: values with their
+/// numbers of bits.
+fn head(mask: u8, weights: usize, tables: u8, fields: &[(u32, u32)]) -> impl Fn(&mut Draft) {
+    let mut bytes = [&[0, 0, mask][..], &vec![1; weights], &[tables]].concat();
+    let (mut held, mut count) = (0u64, 0);
+    for &(value, bits) in fields {
+        held |= u64::from(value) << count;
+        count += bits;
+        while count >= 8 {
+            bytes.push(held as u8);
+            (held, count) = (held >> 8, count - 8);
+        }
+    }
+    if count > 0 {
+        bytes.push(held as u8);
+    }
+    (bytes[0], bytes[1]) = (bytes.len() as u8, (bytes.len() >> 8) as u8);
+    move |d| d.sections[0] = bytes.clone()
+}
+
+/// A difference of levels as its bits.
+fn difference(z: u32) -> (u32, u32) {
+    if z < 24 { (((1 << (z / 4)) - 1) | (z % 4) << (z / 4 + 1), z / 4 + 3) } else { (0x3f | z << 6, 14) }
+}
+
+/// A frame of one tile of 99 values, of this kind and these words, with a table of class 0 alone.
+fn tile(kind: u8, words: &[u16]) -> Draft {
+    let payload: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut draft = Draft::new(7, 1, 0.25, F32, &[99], vec![vec![], vec![kind], le(&[words.len() as u32]), payload]);
+    head(0, 0, 1, &[(1, 7), difference(0)])(&mut draft);
+    draft
+}
+
+pub fn rules(list: &mut List) {
+    let (good, empty, coded) = (example("dense"), tile(0, &[]), tile(0x11, &[0, 1]));
+    // Two classes of one level: a table that nothing is wrong with.
+    let table = [(2, 7), difference(0), difference(0)];
+    list.but("D1-head-of-2-bytes", "head has 2 bytes where 3", &empty, |d| d.sections[0].truncate(2));
+    list.but("D1-head-of-3-bytes", "no number of tables", &empty, |d| d.sections[0] = vec![3, 0, 0]);
+    list.but("D1-head-too-long", "stated", &good, |d| d.sections[0].push(0));
+    list.but("D1-head-too-short", "stated", &good, |d| drop(d.sections[0].split_off(6)));
+    list.but("D1-head-with-a-base-in-mode-3", "stated", &good, |d| {
+        d.mode = 3;
+        d.sections[0].extend(1f32.to_le_bytes());
+    });
+    list.but("D2-weights-beyond-the-head", "filters of 9", &empty, head(2, 7, 0, &[]));
+    list.but("D2-tables-beyond-the-head", "the tables end early", &empty, head(0, 0, 1, &[(2, 7), (0, 1)]));
+    let starts = (1..65).map(|start| (start, 10));
+    let all: Vec<_> = starts.chain([[(1, 7), difference(0)]; 65].concat()).collect();
+    list.but("D3-65-tables", "65 tables", &empty, head(0, 0, 65, &all));
+    let two = |start| [&[(start, 10)][..], &table, &table].concat();
+    list.but("D4-two-tables-at-one-context", "table 1 begins at context 0", &empty, head(0, 0, 2, &two(0)));
+    list.but("D4-table-behind-the-last-context", "context 768", &empty, head(0, 0, 2, &two(768)));
+    list.but("D5-table-of-no-class", "0 classes", &empty, head(0, 0, 1, &[(0, 7)]));
+    let many = [&[(122, 7)][..], &[difference(0); 122]].concat();
+    list.but("D5-table-of-122-classes", "122 classes", &empty, head(0, 0, 1, &many));
+    list.but("D6-level-of-50", "the level of class 0", &empty, head(0, 0, 1, &[(1, 7), difference(2)]));
+    list.but(
+        "D6-level-of-minus-1",
+        "the level of class 1",
+        &empty,
+        head(0, 0, 1, &[(2, 7), difference(0), difference(99)]),
+    );
+    list.but("D6-long-difference-of-3", "a long difference", &empty, head(0, 0, 1, &[(1, 7), (0x3f | 3 << 6, 14)]));
+    let none_at_last = [(2, 7), difference(0), difference(97)];
+    list.but("D7-last-class-of-level-0", "the last class", &empty, head(0, 0, 1, &none_at_last));
+    let behind = |bits| [&table[..], &[bits]].concat();
+    list.but("D8-bit-behind-the-last-table", "bits behind", &empty, head(0, 0, 1, &behind((1, 1))));
+    list.but("D8-byte-behind-the-last-table", "bits behind", &empty, head(0, 0, 1, &behind((0, 8))));
+    list.draft("D9-class-2", "kind 0x21", &tile(0x21, &[0, 1]));
+    list.draft("D9-empty-and-filtered", "kind 0x81", &tile(0x81, &[]));
+    list.draft("D9-raw-and-filtered", "kind 0xb0", &tile(0xB0, &[0; 198]));
+    list.draft("D10-filtered-without-a-filter", "no filter for axes 0b001", &tile(0x91, &[0, 1]));
+    list.but("D11-coded-without-tables", "by 0 tables", &coded, head(0, 0, 0, &[]));
+    list.draft("D11-one-word", "2 bytes of residuals", &tile(0x11, &[1]));
+    list.draft("D12-state-below-2^16", "a state of", &tile(0x11, &[1, 0, 0]));
+    list.but("D13-one-word-less", "words of residuals", &good, |d| {
+        let len = d.sections[3].len() - 2;
+        d.sections[3].truncate(len);
+        d.sections[2] = le(&[len as u32 / 2]);
+    });
+    list.draft("D13-one-word-more", "words of residuals", &tile(0x11, &[0, 1, 0]));
+    list.draft("D13-another-last-state", "words of residuals", &tile(0x11, &[1, 1]));
+}
