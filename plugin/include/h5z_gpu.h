@@ -267,7 +267,8 @@ int64_t h5z_gpu_copy(const h5z_gpu_array *from, const h5z_gpu_array *to);
 typedef struct h5z_gpu_frame {
     int32_t status;  /* 0, or a failure, H5Z_GPU_DAMAGED for example: the rest is 0 */
     uint8_t version; /* of the format */
-    uint8_t codec;   /* 0 stored, 1 szx, 2 lorenzo, 3 ndzip, 4 bytes, 5 planes, 6 scaled */
+    uint8_t codec;   /* 0 stored, 1 szx, 2 lorenzo, 3 ndzip, 4 bytes, 5 planes, 6 scaled,
+                        7 dense */
     uint8_t mode;    /* 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless */
     uint8_t element; /* bytes of one */
     uint64_t raw_len;

@@ -10,7 +10,7 @@ import pytest
 from cli import BAD, PYTHONS, change, cli, damaged, many, other_files, whole
 from conftest import BUILT, run, use
 
-CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"]
+CODECS = ["stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"]
 
 
 def told(path, *arguments, **how):

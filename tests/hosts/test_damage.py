@@ -13,6 +13,7 @@ CODECS = {
     "szx f64": (lambda: sample(np.float64, (16, 32, 32)), 111003),
     "lorenzo": (lambda: sample(np.float32, (16, 32, 32)), 211003),
     "lorenzo f64": (lambda: sample(np.float64, (16, 32, 32)), 211003),
+    "dense": (lambda: sample(np.float32, (16, 32, 32)), 711003),
     "ndzip": (lambda: sample(np.float32, (16, 32, 32), noise=1e-4), 390000),
     "ndzip f64": (lambda: sample(np.float64, (16, 32, 32), noise=1e-4), 390000),
     "bytes": (lambda: 997 * np.random.default_rng(2).integers(-9, 9, (16, 32, 32), "i2"), 90000),
@@ -20,7 +21,7 @@ CODECS = {
     "lorenzo i2": (lambda: (sample(np.float64, (16, 32, 32)) * 10).astype("i2"), 90000),
     "stored": (lambda: np.random.default_rng(1).integers(0, 256, (16, 32, 32), np.uint8), 90000),
 }
-NUMBER = {"stored": 0, "szx": 1, "lorenzo": 2, "ndzip": 3, "bytes": 4, "planes": 5}
+NUMBER = {"stored": 0, "szx": 1, "lorenzo": 2, "ndzip": 3, "bytes": 4, "planes": 5, "dense": 7}
 
 
 @pytest.fixture(params=CODECS)

@@ -102,6 +102,25 @@ MISREADINGS = {
         "else (1, head.mantissa)", "else (1, head.mantissa + 1)", "refused/S5-words-of-53-bits-of-f64"),
     "szx 5, a subnormal bound": (
         "head.bound >= 2.0**-1022", "head.bound > 0", "refused/S6-bound-of-2^-1023-of-f64"),
+    "dense 3.2.1, 49 expected of every class that the table before lacks": (
+        "levels[-1] if levels else 49", "49", "dense/f32-2d"),
+    "dense 3.2.1, the last of the most frequent tokens": (
+        "frequencies.index(max(frequencies))", "128 - frequencies[::-1].index(max(frequencies))", "dense/f32-2d"),
+    "dense 4.1, the bits from the 16th on first": (
+        "for bits in (min((token - 9) // 4, 15), (token - 9) // 4 - 15)",
+        "for bits in ((token - 9) // 4 - min((token - 9) // 4, 15), min((token - 9) // 4, 15))", "dense/f64-fine-3d"),
+    "dense 4.2, places behind a border see those on it": (
+        "planes = z - (0 in along and z > 0)", "planes = z", "dense/f32-5d"),
+    "dense 4.2, the number of axes as the group, none apart": (
+        "group = 2 * max(len(along) - 1, 0)", "group = 2 * min(len(along), 2)", "dense/f32-2d"),
+    "dense 4.3, one place beside where there are not two": (
+        "2 * len(new) if len(new) > 1",
+        "sum(min(2, magnitudes[tuple(k for k in new if k != a)].shape[a]) for a in new) if len(new) > 1",
+        "dense/f32-2d"),
+    "dense 4.3, a filter at a border too": (
+        "if filter and not border else None", "if filter else None", "dense/f32-2d"),
+    "dense 4.3, a filter where bit 7 says finer steps": (
+        "kind >> 7 and not kind >> 3 & 1\n", "kind >> 7\n", "dense/bfloat16-rel-3d"),
 }
 
 
@@ -139,7 +158,7 @@ from h5z_gpu import reference
 
 r = np.random.default_rng(443)
 hows = [h5z_gpu.Lossless(), h5z_gpu.Lossless("ndzip"), h5z_gpu.Lossless("planes")]
-hows += [h5z_gpu.Lossy(b, mode, codec=codec) for codec in ("auto", "szx", "lorenzo") for b, mode in
+hows += [h5z_gpu.Lossy(b, mode, codec=codec) for codec in ("auto", "szx", "lorenzo", "dense") for b, mode in
          [(1e-3, "abs"), (0.5, "abs"), (1e-3, "rel"), (1e-2, "pw_rel"), (70, "psnr")]]
 hows += [h5z_gpu.Lossy(b, mode, codec="planes") for b, mode in
          [(1e-3, "abs"), (1e-8, "abs"), (1e-3, "rel"), (70, "psnr")]]
@@ -170,7 +189,7 @@ for k in range(600):
         raise SystemExit(f"byte {at} of frame {k} was changed by {flip}, and it is read")
     except reference.Refused:
         pass
-assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"}, codecs
+assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"}, codecs
 """
 
 

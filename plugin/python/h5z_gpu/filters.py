@@ -168,10 +168,11 @@ class Lossy(_Filter):
         Largest difference, as a part of each value; zeros stay zero. Above 0 and below 1.
     psnr : float, optional
         Least peak signal-to-noise ratio of each chunk, in decibels. Above 0.
-    codec : {"auto", "fast", "small", "szx", "lorenzo", "planes"}
+    codec : {"auto", "fast", "small", "szx", "lorenzo", "planes", "dense"}
         "auto" takes for each chunk planes, lorenzo, szx, or no loss where that is as small, as a sample says. "fast" is
         planes, under a pointwise relative bound szx. "small" encodes each chunk by all codecs, with and without loss,
-        and takes the shortest frame: on CPUs alone, some ten times slower.
+        and takes the shortest frame: on CPUs alone, some ten times slower. "dense" is a tenth shorter than "lorenzo",
+        on CPUs alone, at a third of its speed.
         With "planes" and an absolute bound a value that was stored once never moves again, however often its chunk is
         rewritten.
     keep : {"sign", "zero", "range"}, optional

@@ -3,7 +3,7 @@
 
 For people who have such a file and no plugin, and a second opinion in the plugin's tests. It needs no HDF5, GPU or
 compiled library: only NumPy and, for the codec `bytes`, Python 3.14 or the package `zstandard`. It follows the texts in
-their order: § stands for their sections, F1, S1, L1, N1, B1, P1, K1 ... for the rules of their sections 7.
+their order: § stands for their sections, F1, S1, L1, N1, B1, P1, K1, D1 ... for the rules of their sections 7.
 
 decode(frame, limit=None)   the chunk's bytes in the dataset's own byte order; limit: how many there have to be
 header(frame)               the fields of the header, checked by the rules F1 to F14
@@ -26,6 +26,7 @@ import numpy as np
 Bytes = Union[bytes, memoryview]
 Array = Any  # of NumPy: its operators on bits of a type that is not known here have no better one
 Take = Callable[[int], Array]  # take(n): the next n bytes of a payload
+Residuals = Callable[[int, str, bytes, tuple[int, ...]], Array]  # of a tile by kind, where, payload, shape
 Codebook = list[tuple[int, Optional[int], int, int]]  # by 11 bits: a codeword's length, then lorenzo_symbol()
 
 # ------------------------------------------------------------------------------------------------ frame.FORMAT.md
@@ -39,6 +40,7 @@ CODECS = [  # §3.2: name, modes, highest rank, sections
     ("bytes", (9,), 0, 3),
     ("planes", (1, 2, 4, 9), 8, 2),
     ("scaled", (9,), 8, 3),  # with corrections 4
+    ("dense", (1, 2, 3, 4), 8, 4),
 ]
 HALVES = (0x0A054021, 0x07084021)  # types of 16 bits, §5: f16, bfloat16
 
@@ -127,7 +129,7 @@ def header(frame: bytes) -> Header:
     lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
     refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
     head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths, swapped)
-    unfit = name in ("szx", "lorenzo", "ndzip", "planes", "scaled") and head.values * head.size != raw
+    unfit = name not in ("stored", "bytes") and head.values * head.size != raw
     refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
     return head
 
@@ -138,9 +140,9 @@ def type_allowed(codec: str, mode: int, kind: int) -> bool:
     allowed = number in (0, 1, 15) and not kind & 0xA000  # bits 13 and 15
     if codec == "lorenzo" and mode == 9:
         return bool(allowed and number == 0 and size in (1, 2, 4, 8))
-    if codec in ("szx", "lorenzo", "planes") and kind & ~0x1000 in HALVES:
+    if codec in ("szx", "lorenzo", "planes", "dense") and kind & ~0x1000 in HALVES:
         return True
-    if codec in ("szx", "lorenzo") or (codec == "planes" and mode != 9):
+    if codec in ("szx", "lorenzo", "dense") or (codec == "planes" and mode != 9):
         return kind & ~0x1000 in (0x17084041, 0x340B4081)  # f32, f64; bit 12 is the order
     if codec == "planes" and number == 0 and size in (1, 2):
         return bool(allowed)
@@ -192,9 +194,10 @@ def decode_in_codec_order(frame: bytes, head: Header, limit: "int | None") -> by
         return bytes(sections[0])
     decoders: dict[str, Any] = {
         "szx": szx, "lorenzo": lorenzo, "ndzip": ndzip, "bytes": shuffled, "planes": planes, "scaled": scaled,
+        "dense": dense,
     }
     with np.errstate(all="ignore"):  # §5: infinities and NaN are what IEEE 754 makes of them
-        if head.codec in ("szx", "lorenzo", "planes") and head.type & ~0x1000 in HALVES:
+        if head.codec in ("szx", "lorenzo", "planes", "dense") and head.type & ~0x1000 in HALVES:
             wide = dataclasses.replace(head, type=0x17084041, raw_length=2 * raw)
             y = np.frombuffer(decoders[head.codec](wide, *sections), "<f4")
             return ordered(lower(y, head.mantissa), head)
@@ -348,24 +351,40 @@ def szx_values(head: Header, q: int, t: Array, base: Any) -> Array:
 
 # ---------------------------------------------------------------------------------------------- lorenzo.FORMAT.md
 EMPTY, HUFFMAN, FIXED, RAW_TILE = 0, 1, 2, 3
+CLASSES = ((2,), (1,), (0,), (2, 1), (2, 0), (1, 0), (2, 1, 0))  # §4.4: along which axes points are new
 
 
 def lorenzo(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Bytes) -> bytes:
     codebook, base = lorenzo_head(head, bytes(first))
+
+    def residuals(kind: int, where: str, rest: bytes, shape: tuple[int, ...]) -> Array:
+        n, group = math.prod(shape), kind >> 4 & 3
+        if group == EMPTY:
+            return np.zeros(n, np.int32)
+        z = lorenzo_fixed(where, rest, n) if group == FIXED else lorenzo_stream(where, rest, n, codebook)
+        return (z >> np.uint32(1)).view(np.int32) ^ -(z & np.uint32(1)).view(np.int32)  # §3.2: zigzag order
+
+    return lorenzo_tiles(head, kinds, lengths, payload, base, 4, residuals)
+
+
+def lorenzo_tiles(
+    head: Header, kinds: Bytes, lengths: Bytes, payload: Bytes, base: Optional[Array], unit: int, residuals: Residuals
+) -> bytes:
+    """§3, with lengths in units of `unit` bytes, and §4.1."""
     e, t = lorenzo_tiling(head.extents)
     counts = [whole(e[k], t[k]) for k in range(3)]
     count = math.prod(counts)
     refuse("L8", len(kinds) != count, f"kinds of {len(kinds)} bytes for {count} tiles")
-    parts = lorenzo_payloads(lengths, count, payload)
+    parts = lorenzo_payloads(lengths, count, payload, unit)
     out = np.empty(e, f"<u{head.size}")
     for k, (z, y, x) in enumerate(itertools.product(*map(range, counts))):
         tile = out[z * t[0] : (z + 1) * t[0], y * t[1] : (y + 1) * t[1], x * t[2] : (x + 1) * t[2]]
-        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, codebook, base)
+        tile[...] = lorenzo_tile(head, f"of tile {k}", kinds[k], bytes(parts[k]), tile.shape, base, residuals)
     return ordered(out, head)
 
 
-def lorenzo_payloads(section: Bytes, count: int, payload: Bytes) -> list[Bytes]:
-    """§3: the tiles' payloads, by their lengths in section 2."""
+def lorenzo_payloads(section: Bytes, count: int, payload: Bytes, unit: int) -> list[Bytes]:
+    """§3: the tiles' payloads, by their lengths in section 2, which are in units of `unit` bytes."""
     words = whole(count, 2)
     size = 4 * words + 4 * (whole(count, 64) - 1)
     refuse("L9", len(section) != size, f"lengths of {len(section)} bytes, {count} tiles have {size}")
@@ -375,8 +394,9 @@ def lorenzo_payloads(section: Bytes, count: int, payload: Bytes) -> list[Bytes]:
     ends = np.cumsum(lengths[:count], dtype=np.int64)
     for k, start in zip(range(64, count, 64), numbers[words:]):
         refuse("L11", start != ends[k - 1], f"tile {k} starts at unit {start}, tile {k - 1} ends at {ends[k - 1]}")
-    refuse("L12", 4 * ends[-1] != len(payload), f"the last tile ends at {4 * ends[-1]}, the payload at {len(payload)}")
-    return [payload[4 * (end - length) : 4 * end] for end, length in zip(ends.tolist(), lengths.tolist())]
+    last = unit * ends[-1]
+    refuse("L12", last != len(payload), f"the last tile ends at {last}, the payload at {len(payload)}")
+    return [payload[unit * (end - length) : unit * end] for end, length in zip(ends.tolist(), lengths.tolist())]
 
 
 def lorenzo_tiling(extents: tuple[int, ...]) -> tuple[list[int], list[int]]:
@@ -400,9 +420,14 @@ def lorenzo_head(header: Header, head: bytes) -> tuple[Optional[Codebook], Optio
     end = 1 + whole(head[0], 2) if head else 0
     based = header.mode != 3 and len(head) == end + header.size
     refuse("L1", not head or (len(head) != end and not based), f"a head of {len(head)} bytes")
-    base = np.frombuffer(head[end:], f"<f{header.size}") if based else None
-    refuse("L31", base is not None and (base[0] == 0 or not np.isfinite(base[0])), f"a base of {base}")
-    return lorenzo_codebook(head[:end]), base
+    return lorenzo_codebook(head[:end]), lorenzo_base(head[end:], header) if based else None
+
+
+def lorenzo_base(stored: bytes, header: Header) -> Array:
+    """§3.2: the base."""
+    base = np.frombuffer(stored, f"<f{header.size}")
+    refuse("L31", base[0] == 0 or not np.isfinite(base[0]), f"a base of {base}")
+    return base
 
 
 def lorenzo_codebook(head: bytes) -> Optional[Codebook]:
@@ -452,16 +477,19 @@ def lorenzo_tile(
     kind: int,
     payload: bytes,
     shape: tuple[int, ...],
-    codebook: Optional[Codebook],
     base: Optional[Array],
+    residuals: Residuals,
 ) -> Array:
     """§4.1: the bits of a tile's values."""
     n, bits = math.prod(shape), np.dtype(f"<u{head.size}")
     interpolated, group, outliers, finer = kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1, kind >> 7  # §3.3
     axes = [2 - k for k in range(3) if kind >> k & 1]  # x, y, z are 2, 1, 0
     what = f"kind {kind:#04x} {where}"
+    unfit = head.codec == "dense" and (group == FIXED or (finer and not interpolated and group != CODED))
+    refuse("D9", unfit, f"{what}: class 2, or filtered and not coded")
     refuse("L16", group == RAW_TILE and kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
-    refuse("L13", finer and not interpolated, f"{what}: bit 7 is 1, but it is not interpolated")
+    unfit = head.codec == "lorenzo" and finer and not interpolated
+    refuse("L13", unfit, f"{what}: bit 7 is 1, but it is not interpolated")
     refuse("L14", interpolated and not axes, f"{what}: interpolated, but without axes")
     refuse("L14", interpolated and any(shape[k] == 1 for k in axes), f"{what}: an axis of one value, of {shape}")
     refuse("L15", interpolated and head.mode == 3, f"{what}: interpolated in mode 3")
@@ -471,12 +499,7 @@ def lorenzo_tile(
 
     places, values, rest = lorenzo_outliers(where, payload, shape, bits) if outliers else ([], [], payload)
     refuse("L18", group == EMPTY and rest, f"{len(rest)} bytes of residuals {where}, which is empty")
-    if group == EMPTY:
-        z = np.zeros(n, np.uint32)
-    else:
-        z = lorenzo_fixed(where, rest, n) if group == FIXED else lorenzo_stream(where, rest, n, codebook)
-    r = (z >> np.uint32(1)).view(np.int32) ^ -(z & np.uint32(1)).view(np.int32)  # §3.2: zigzag order
-
+    r = residuals(kind, where, rest, shape)
     if interpolated:
         q = interpolate(r, shape, axes, finer)
     else:
@@ -563,24 +586,30 @@ def lorenzo_stream(where: str, rest: bytes, n: int, codebook: Any) -> Array:
 
 def interpolate(r: Array, shape: tuple[int, ...], axes: list[int], finer: int) -> Array:
     """§4.4: R from the residuals, in wrapping numbers of 32 bits, with lines along `axes`."""
-    lattices = [shape]
-    while math.prod(lattices[-1]) > 1:
-        lattices.append(tuple(len(coarse_and_new(n)[0]) for n in lattices[-1]))
-    steps = [np.int32([256, 205, 164, 131, 128][min(level, 4)] if finer else 256) for level in range(len(lattices))]
+    extents = lattices(shape)
+    steps = [np.int32([256, 205, 164, 131, 128][min(level, 4)] if finer else 256) for level in range(len(extents))]
     R, at = (r[:1] * steps[-1]).reshape(1, 1, 1), 1
-    for level in range(len(lattices) - 2, -1, -1):
-        parts = [coarse_and_new(n) for n in lattices[level]]
-        smaller, R = R, np.zeros(lattices[level], np.int32)
+    for level in range(len(extents) - 2, -1, -1):
+        parts = [coarse_and_new(n) for n in extents[level]]
+        smaller, R = R, np.zeros(extents[level], np.int32)
         R[np.ix_(*(coarse for coarse, _ in parts))] = smaller
-        for new in ((2,), (1,), (0,), (2, 1), (2, 0), (1, 0), (2, 1, 0)):  # the axes along which the class is new
+        for new in CLASSES:
             points = np.ix_(*(parts[k][k in new] for k in range(3)))
-            extents = np.broadcast(*points).shape
-            if count := math.prod(extents):
+            size = np.broadcast(*points).shape
+            if count := math.prod(size):
                 lines = [k for k in new if k in axes] or new
                 P = mean_of([line(R, parts, new, k, level, shape[k]) for k in lines])
-                R[points] = P + steps[level] * r[at : at + count].reshape(extents)
+                R[points] = P + steps[level] * r[at : at + count].reshape(size)
                 at += count
     return R
+
+
+def lattices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """§4.4: the extents of the lattices of a tile, by level."""
+    extents = [shape]
+    while math.prod(extents[-1]) > 1:
+        extents.append(tuple(len(coarse_and_new(n)[0]) for n in extents[-1]))
+    return extents
 
 
 def coarse_and_new(n: int) -> tuple[Array, Array]:
@@ -1123,6 +1152,243 @@ def scaled_inner(rule: str, size: int, frame: bytes, unfit: Any) -> Array:
     except Refused as reason:
         refuse(rule, True, f"a frame inside that is refused by {reason}")
         raise
+
+
+# ------------------------------------------------------------------------------------------------ dense.FORMAT.md
+CODED = 1
+Tokens = tuple[bytes, list[int], list[int]]  # by slot the token, by token its frequency and its start
+Filters = dict[int, list[int]]  # by set of axes the weights
+
+
+def magnitude(n: int) -> int:
+    """§4.1, for n below 256: 8 · log2(1 + n), rounded to nearest."""
+    return ((1 + n) ** 16).bit_length() // 2
+
+
+MAGNITUDES = [magnitude(n) for n in range(256)]
+CLASS = [0, *(whole(token, 2) for token in range(1, 17)), *range(9, 121)]  # §4.1, of each token
+SMALL = [0, *(CLASS[token] if token % 2 else -CLASS[token] for token in range(1, 17))]  # residuals of tokens
+LARGE = [((4 + (token - 17) % 4) << (token - 17) // 4 + 1) + 1 for token in range(17, 129)]  # m less its bits
+WEIGHTS = [0, *((16, 19, 23, 27)[v % 4] << v // 4 for v in range(49))]  # §3.2.1, of each level
+BINS = [E // 8 if E < 128 else min(16 + (E - 128) // 32, 63) for E in range(16 * 248 + 1)]  # §4.3
+
+
+def dense(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Bytes) -> bytes:
+    filters, tables, base = dense_head(head, bytes(first))
+
+    def residuals(kind: int, where: str, rest: bytes, shape: tuple[int, ...]) -> Array:
+        axes, interpolated, group, filtered = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 7 and not kind >> 3 & 1
+        refuse("D10", filtered and axes not in filters, f"no filter for the set of axes {axes} {where}")
+        if group == EMPTY:
+            return np.zeros(math.prod(shape), np.int32)
+        unfit = not tables or len(rest) < 4
+        refuse("D11", unfit, f"{len(rest)} bytes of words {where}, which is coded, or no tables")
+        coder = Coder(where, rest, tables)
+        if interpolated:
+            r = coder.lattices(shape)
+        else:
+            along = [2 - k for k in range(3) if axes >> k & 1]
+            group = 2 * max(len(along) - 1, 0)
+            r = coder.grid([group, group + 1], shape, along, filters.get(axes) if filtered else None)[0].ravel()
+        unfit = coder.state != 1 << 16 or next(coder.words, None) is not None
+        refuse("D13", unfit, f"a last state {coder.state:#x} {where}, or words behind it")
+        return r
+
+    return lorenzo_tiles(head, kinds, lengths, payload, base, 2, residuals)
+
+
+def dense_head(header: Header, head: bytes) -> tuple[Filters, list[Tokens], Optional[Array]]:
+    """§3.2: the filters, the table of each context, or none at all, and the base, None of none."""
+    H = struct.unpack_from("<H", head)[0] if len(head) >= 4 else 0
+    based = header.mode != 3 and len(head) == H + header.size
+    refuse("D1", H < 4 or (len(head) != H and not based), f"a head of {len(head)} bytes, which says {H}")
+    base = lorenzo_base(head[H:], header) if based else None
+    sets = [a for a in range(8) if head[2] >> a & 1]
+    at = 3 + 9 * len(sets)
+    refuse("D2", at >= H, f"{len(sets)} filters in a head of {H} bytes")
+    filters = {a: list(struct.unpack_from("<9b", head, 3 + 9 * k)) for k, a in enumerate(sets)}
+    return filters, dense_tables(head[at], head[at + 1 : H]), base
+
+
+def dense_tables(count: int, stored: bytes) -> list[Tokens]:
+    """§3.2.1: the table of each context; none at all of no tables."""
+    refuse("D3", count > 64, f"{count} tables, allowed are 64")
+    bits, at = np.unpackbits(np.frombuffer(stored, np.uint8), bitorder="little").tolist(), 0
+
+    def take(n: int) -> int:
+        nonlocal at
+        at += n
+        refuse("D2", at > len(bits), f"{len(bits)} bits of tables, which need {at} or more")
+        return sum(bit << i for i, bit in enumerate(bits[at - n : at]))
+
+    begins = [0] * min(count, 1)
+    for _ in range(1, count):
+        begins.append(take(10))
+        unfit = not begins[-2] < begins[-1] < 768
+        refuse("D4", unfit, f"a table that begins at {begins[-1]}, the one before at {begins[-2]}")
+    tables: list[Tokens] = []
+    before: list[int] = []
+    for k, end in enumerate([*begins[1:], 768][:count]):
+        classes = take(7)
+        refuse("D5", not 1 <= classes <= 121, f"table {k} of {classes} classes, allowed are 1 to 121")
+        levels: list[int] = []
+        for i in range(classes):
+            ones = 0
+            while ones < 6 and take(1):
+                ones += 1
+            z = take(8) if ones == 6 else 4 * ones + take(2)
+            expected = before[i] if i < len(before) else levels[-1] if levels else 49
+            levels.append(expected + (z >> 1 ^ -(z & 1)))
+            unfit = not 0 <= levels[-1] <= 49 or (ones == 6 and z < 24)
+            refuse("D6", unfit, f"level {levels[-1]} of class {i} of table {k}, by z = {z} behind {ones} ones")
+        refuse("D7", levels[-1] == 0, f"the last class of table {k}, {classes - 1}, does not occur")
+        tables += [dense_tokens(levels)] * (end - begins[k])
+        before = levels
+    refuse("D8", len(bits) - at >= 8 or any(bits[at:]), f"{len(bits) - at} bits behind the last table, or one not 0")
+    return tables
+
+
+def dense_tokens(levels: list[int]) -> Tokens:
+    """§3.2.1: a table's tokens by their frequencies."""
+    weights = [WEIGHTS[levels[c]] if c < len(levels) else 0 for c in CLASS]
+    S, u = sum(weights), sum(weight > 0 for weight in weights)
+    frequencies = [1 + weight * (4096 - u) // S if weight else 0 for weight in weights]
+    frequencies[frequencies.index(max(frequencies))] += 4096 - sum(frequencies)
+    starts = [0, *itertools.accumulate(frequencies)]
+    return b"".join(bytes([token]) * f for token, f in enumerate(frequencies)), frequencies, starts
+
+
+class Coder:
+    """§4.2 to §4.4: the residuals of a coded tile, grid by grid."""
+
+    def __init__(self, where: str, rest: bytes, tables: list[Tokens]) -> None:
+        self.where, self.tables = where, tables
+        low, high, *words = np.frombuffer(rest, "<u2").tolist()
+        self.state, self.words = low + (high << 16), iter(words)
+        refuse("D12", high == 0, f"a first state {self.state:#x} {where}, below 2^16")
+
+    def lattices(self, shape: tuple[int, ...]) -> Array:
+        """The residuals of an interpolated tile."""
+        extents = lattices(shape)
+        r = [self.grid([11], (1, 1, 1))[0].ravel()]
+        for level in range(len(extents) - 2, -1, -1):
+            parts = [coarse_and_new(n) for n in extents[level]]
+            magnitudes: dict[tuple[int, ...], Array] = {}  # of the lattice's classes
+            for new in CLASSES:
+                size = tuple(len(parts[k][k in new]) for k in range(3))
+                if not math.prod(size):
+                    continue
+                beside = np.zeros(size, np.int64)
+                for axis in new if len(new) > 1 else ():
+                    coarse = magnitudes[tuple(k for k in new if k != axis)]
+                    same = np.arange(size[axis])
+                    beside += coarse.take(same, axis)
+                    beside += coarse.take(np.minimum(same + 1, coarse.shape[axis] - 1), axis)
+                group = 5 + len(new) if level == 0 else min(8 + level, 11)
+                weight = 2 * len(new) if len(new) > 1 else 0
+                residuals, magnitudes[new] = self.grid([group], size, beside=beside, weight=weight)
+                r.append(residuals.ravel())
+        return np.concatenate(r)
+
+    def grid(
+        self,
+        groups: list[int],
+        shape: tuple[int, ...],
+        along: Any = (),
+        filter: Optional[list[int]] = None,
+        beside: Any = 0,
+        weight: int = 0,
+    ) -> tuple[Array, Array]:
+        """Residuals and magnitudes of a grid. groups: not on a border, on one; along: the axes that have a border.
+
+        Borders cut the grid into boxes: alike are the places of a box. Sums over the rows before are taken for a row
+        of a box at once; those over the row itself are left to `row`.
+        """
+        c, d = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        t0 = np.zeros(shape, np.int64) + beside
+        f = filter or [0] * 9
+        pieces = [slice(0, 1), slice(1, shape[2])] if 2 in along and shape[2] > 1 else [slice(0, shape[2])]
+        for z, y in itertools.product(range(shape[0]), range(shape[1])):
+            planes = z - (0 in along and z > 0)  # of the box, before this one
+            rows = y - (1 in along and y > 0)
+            for x in pieces:
+                border = (0 in along and z == 0) or (1 in along and y == 0) or (2 in along and x.start == 0)
+                t, p = t0[z, y, x], np.zeros(x.stop - x.start, np.int64)
+                w = np.full(len(p), weight)
+                w[1:] += 4
+                w[2:] += 2
+                if rows >= 1:
+                    up, by = c[z, y - 1, x], d[z, y - 1, x]
+                    t += 3 * up
+                    t[:-1] += 2 * up[1:]
+                    w += 3
+                    w[:-1] += 2
+                    p += f[2] * by
+                    p[:-1] += f[3] * by[1:]
+                    p[1:] += f[4] * by[:-1]
+                if rows >= 2:
+                    t += c[z, y - 2, x]
+                    w += 1
+                    p += f[5] * d[z, y - 2, x]
+                if planes >= 1:
+                    by = d[z - 1, y, x]
+                    t += 3 * c[z - 1, y, x]
+                    w += 3
+                    p += f[6] * by
+                    p[1:] += f[7] * by[:-1]
+                if planes >= 1 and rows >= 1:
+                    p += f[8] * d[z - 1, y - 1, x]
+                if planes >= 2:
+                    t += 2 * c[z - 2, y, x]
+                    w += 2
+                tables = self.tables[64 * groups[border] :][:64]
+                predicted = p.tolist() if filter and not border else None
+                d[z, y, x], c[z, y, x] = self.row(tables, t.tolist(), w.tolist(), predicted, f)
+        return d.astype(np.int32), c
+
+    def row(
+        self, tables: list[Tokens], t: list[int], w: list[int], p: Optional[list[int]], f: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Residuals and magnitudes of neighbours in a row; tables: of each bin; p: None where no filter predicts."""
+        state, words = self.state, self.words
+        m1 = m2 = d1 = d2 = 0  # of the places one and two before
+        d, magnitudes = [], []
+        try:
+            for i, weight in enumerate(w):
+                E_bin = BINS[16 * (t[i] + 4 * m1 + 2 * m2) // weight] if weight else 63
+                tokens, frequencies, starts = tables[E_bin]
+                slot = state & 4095
+                token = tokens[slot]
+                state = frequencies[token] * (state >> 12) + slot - starts[token]
+                if state < 65536:
+                    state = state << 16 | next(words)
+                m2 = m1
+                if token < 17:
+                    c = SMALL[token]
+                    m1 = MAGNITUDES[CLASS[token]]
+                else:
+                    x = shift = 0
+                    for bits in (min((token - 9) // 4, 15), (token - 9) // 4 - 15):  # k + 2 is (token − 9) div 4
+                        if bits > 0:
+                            x |= (state & (1 << bits) - 1) << shift
+                            shift = bits
+                            state >>= bits
+                            if state < 65536:
+                                state = state << 16 | next(words)
+                    n = LARGE[token - 17] + (x >> 1)
+                    c = -n if x & 1 else n
+                    h = max(n.bit_length() - 8, 0)
+                    m1 = MAGNITUDES[n >> h] + 8 * h
+                if p is not None:
+                    predicted = p[i] + f[0] * d1 + f[1] * d2 + 32
+                    c += ((predicted + (1 << 31)) % (1 << 32) - (1 << 31)) >> 6
+                    d2, d1 = d1, c
+                d.append(c)
+                magnitudes.append(m1)
+        except StopIteration:
+            refuse("D13", True, f"words {self.where} that end before the last residual")
+        self.state = state
+        return d, magnitudes
 
 
 def main(path: str, *out: str) -> None:

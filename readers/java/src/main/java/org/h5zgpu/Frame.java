@@ -9,7 +9,8 @@ package org.h5zgpu;
  * check magic, version, length, checksum, then the fields       Header
  * the raw length must be the one that the caller expects
  * find the sections, and see that only zeros lie between        sections
- * a codec makes numbers of them                                 Szx, Lorenzo, Ndzip, BytesCodec, Planes, Scaled
+ * a codec makes numbers of them                                 Szx, Lorenzo (dense too), Ndzip, BytesCodec, Planes,
+ *                                                               Scaled
  * numbers become short ones, their bytes are swapped            Output
  * the first two axes change places where the header says so     exchanged
  * </pre>
@@ -59,6 +60,7 @@ public final class Frame {
             case Header.SZX:
                 return new Szx(header.is16Bits() ? header.asF32() : header, sections).decode(header);
             case Header.LORENZO:
+            case Header.DENSE:
                 Header plain = header.mode == 9 ? header.asQuanta() : header.is16Bits() ? header.asF32() : header;
                 return new Lorenzo(plain, sections).decode(header);
             case Header.NDZIP:

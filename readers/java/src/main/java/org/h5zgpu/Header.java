@@ -16,6 +16,7 @@ final class Header {
     static final int BYTES = 4;
     static final int PLANES = 5;
     static final int SCALED = 6;
+    static final int DENSE = 7;
 
     static final int INTEGER = 0;
     static final int FLOAT = 1;
@@ -23,11 +24,11 @@ final class Header {
     private static final int VERSION = 1;
     private static final int FIXED = 56;
     private static final byte[] MAGIC = {(byte) 0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A};
-    private static final String[] NAMES = {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"};
-    private static final int[] SECTIONS = {1, 2, 4, 2, 3, 2, 3};
+    private static final String[] NAMES = {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"};
+    private static final int[] SECTIONS = {1, 2, 4, 2, 3, 2, 3, 4};
     // Bit m is 1 where the codec allows mode m.
-    private static final int[] MODES = {0x200, 0x01E, 0x21E, 0x200, 0x200, 0x216, 0x200};
-    private static final int[] HIGHEST_RANK = {0, 8, 8, 8, 0, 8, 8};
+    private static final int[] MODES = {0x200, 0x01E, 0x21E, 0x200, 0x200, 0x216, 0x200, 0x01E};
+    private static final int[] HIGHEST_RANK = {0, 8, 8, 8, 0, 8, 8, 8};
     private static final int BIG_ENDIAN = 1 << 12;
     private static final int F16 = 0x0A054021;
     private static final int BFLOAT16 = 0x07084021;
@@ -187,6 +188,7 @@ final class Header {
         boolean words = number != 15 && (size == 4 || size == 8);
         switch (codec) {
             case SZX:
+            case DENSE:
                 return full || half;
             case LORENZO:
                 return mode == 9 ? known && (size == 1 || size == 2 || size == 4 || size == 8) : full || half;

@@ -35,6 +35,12 @@ final class Lattices {
     private int[] r;
     private int next;
 
+    /** Who is told of the classes of points, in the order in which residuals come. */
+    interface Classes {
+        /** A class that is new along these axes, with its extents; along none: the one point. */
+        void of(int level, int fresh, int[] extents) throws Refused;
+    }
+
     Lattices(int ez, int ey, int ex) {
         int[] e = {ez, ey, ex};
         points = ez * ey * ex;
@@ -69,6 +75,23 @@ final class Lattices {
                 return 131;
             default:
                 return 128;
+        }
+    }
+
+    /** Tells of all classes that have points. */
+    void classes(Classes to) throws Refused {
+        to.of(top, 0, new int[] {1, 1, 1});
+        for (int level = top - 1; level >= 0; level--) {
+            for (int fresh : CLASSES) {
+                int[] extents = new int[3];
+                for (int k = 0; k < 3; k++) {
+                    Axis axis = axes[k][level];
+                    extents[k] = ((fresh >> 2 - k & 1) != 0 ? axis.fresh : axis.coarse).length;
+                }
+                if (extents[0] * extents[1] * extents[2] > 0) {
+                    to.of(level, fresh, extents);
+                }
+            }
         }
     }
 

@@ -6,15 +6,16 @@ import java.util.Map;
 
 /**
  * The codec {@code lorenzo}, codecs/src/codec/lorenzo/FORMAT.md: integers that are predicted from their neighbours in
- * tiles of up to 8192 values, and what the prediction misses by, in one Huffman code.
+ * tiles of up to 8192 values, and what the prediction misses by, in one Huffman code. And {@code dense}, which codes
+ * what the prediction misses by otherwise.
  *
  * <pre>
- * head: the code, and a base where there is one                          Codebook
+ * head: the code, and a base where there is one                          Codebook, or DenseTables
  * kinds and lengths: what each tile is, and where its payload ends
  * for each tile:
  *     raw: its values
  *     outliers: their places and bits                                    Outliers
- *     residuals: none, of fixed width, or of a stream                    Codebook.stream, fixedWidth
+ *     residuals: none, of fixed width, or of a stream                    Codebook.stream, fixedWidth, or Dense
  *     sums along axes, or interpolation from coarse to fine              integrate, Lattices
  *     integers to numbers; outliers replace what came out                numbers
  *     rows of the tile to their places
@@ -40,6 +41,10 @@ final strictfp class Lorenzo {
     private final int width;
     private final boolean relative;
     private final Codebook codebook;
+    /** Null where the codec is {@code lorenzo}. */
+    private final Dense dense;
+    /** Bytes that lengths of tiles count in. */
+    private final int unit;
 
     // Section 3.1: the chunk and its tiles, slowest axis first.
     private final int[] extent = {1, 1, 1};
@@ -72,6 +77,8 @@ final strictfp class Lorenzo {
         width = header.size();
         relative = header.mode == 3;
         codebook = new Codebook();
+        dense = header.codec == Header.DENSE ? new Dense() : null;
+        unit = dense != null ? 2 : 4;
         quantumStep = 2 * header.bound;
         latticeStep = 2 * header.bound / 257;
         relativeStep = relativeStep(header.bound, width == 4 ? 24 : 53);
@@ -103,15 +110,15 @@ final strictfp class Lorenzo {
         long sum = 0;
         for (int t = 0; t < kinds.length; t++) {
             Refused.when(t > 0 && t % STARTS == 0 && lengths.u32(evened + 4 * (t / STARTS - 1)) != sum, "L11",
-                    "tile %d does not begin at word %d, as the lengths say", t, sum);
+                    "tile %d does not begin at unit %d, as the lengths say", t, sum);
             sum += lengths.u16(2 * t);
         }
-        Refused.when(4 * sum != payload.length, "L12", "tiles of %d words in a payload of %d bytes", sum,
+        Refused.when(unit * sum != payload.length, "L12", "tiles of %d bytes in a payload of %d", unit * sum,
                 payload.length);
         Output out = new Output(asked);
         int begin = 0;
         for (int t = 0; t < kinds.length; t++) {
-            int end = begin + 4 * lengths.u16(2 * t);
+            int end = begin + unit * lengths.u16(2 * t);
             tile(t, begin, end, out);
             begin = end;
         }
@@ -144,9 +151,10 @@ final strictfp class Lorenzo {
     }
 
     private void readHead() throws Refused {
-        int at = codebook.read(head);
+        int at = dense != null ? dense.read(head) : codebook.read(head);
         boolean longer = !relative && head.length == at + width;
-        Refused.when(head.length != at && !longer, "L1", "a head of %d bytes, its symbols take %d", head.length, at);
+        Refused.when(head.length != at && !longer, dense != null ? "D1" : "L1", "a head of %d bytes, of which %d are "
+                + "known", head.length, at);
         based = longer;
         if (longer) {
             base = width == 4 ? Float.intBitsToFloat(head.i32(at)) : Double.longBitsToDouble(head.i64(at));
@@ -183,6 +191,9 @@ final strictfp class Lorenzo {
     private void values(int kind, int begin, int end) throws Refused {
         int kindClass = kind >> 4 & 3;
         boolean interpolated = (kind & INTERPOLATED) != 0;
+        if (dense != null) {
+            dense.check(kind);
+        }
         if (kindClass == RAW) {
             Refused.when(kind != RAW << 4, "L16", "raw, with kind %02x", kind);
             Refused.when(end - begin != n * width, "L17", "raw, with %d bytes for %d values", end - begin, n);
@@ -193,7 +204,7 @@ final strictfp class Lorenzo {
             }
             return;
         }
-        Refused.when((kind & FINER) != 0 && !interpolated, "L13", "finer steps without interpolation");
+        Refused.when(dense == null && (kind & FINER) != 0 && !interpolated, "L13", "finer steps without interpolation");
         Refused.when(interpolated && !interpolates(kind & 7), "L14", "interpolated along axes %d", kind & 7);
         Refused.when(interpolated && relative, "L15", "interpolated in mode 3");
         outliers.clear();
@@ -203,6 +214,8 @@ final strictfp class Lorenzo {
         java.util.Arrays.fill(residuals, 0, n, 0);
         if (kindClass == EMPTY) {
             Refused.when(begin != end, "L18", "empty, with %d bytes behind its outliers", end - begin);
+        } else if (dense != null) {
+            dense.residuals(kind, payload, begin, end, interpolated ? lattices() : null, e, residuals);
         } else if (kindClass == FIXED) {
             fixedWidth(begin, end);
         } else if (kindClass == HUFFMAN) {

@@ -16,7 +16,9 @@ import org.h5zgpu.Frame;
  * a folder the frames with the most raw bytes of each codec are taken.
  */
 public final class Speed {
-    private static final String[] NAMES = {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled"};
+    private static final String[] NAMES = {
+        "stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"
+    };
 
     private Speed() {}
 
