@@ -175,22 +175,18 @@ pub(in crate::codec) fn plan<S: Scalar, R: Push<S>>(
         let n = tile.len();
         let Scratch { x, stream, lattices, quanta, residuals, points, sampled, look, regular, good, bits, work } =
             &mut s;
-        let (x, quanta, regular) = (&mut x[..n], &mut quanta[..n], &mut regular[..n]);
+        let (x, regular) = (&mut x[..n], &mut regular[..n]);
+        let (quanta, residuals) = (&mut quanta[..n], &mut residuals[..n]);
         plan.values.gather(plan.grid, &tile, x);
         let found = coarse.quantize(x, plan.fill, limits.as_ref(), quanta, regular);
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
         }
         let (axes, cost) = select::choose_axes(quanta, tile.extents, sampled, bits)?;
-        let residuals = &mut residuals[..n];
         lorenzo::difference(quanta, tile.extents, axes, residuals);
-        let mut predictor = Predictor::Lorenzo(axes);
-        let mut outliers = found.outliers;
+        let (mut predictor, mut outliers) = (Predictor::Lorenzo(axes), found.outliers);
         if !log && !found.exact && told {
-            let cost = match cost {
-                Some(cost) => cost,
-                None => estimate::cost(residuals, bits),
-            };
+            let cost = if let Some(cost) = cost { cost } else { estimate::cost(residuals, bits) };
             let view = Interpolate { fine: &fine, fill: plan.fill, limits: point_limits, x, extents: tile.extents };
             let (points, good) = (&mut points[..n], &mut good[..n]);
             // A tile that costs nothing may still be one that was interpolated before.
