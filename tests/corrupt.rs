@@ -28,7 +28,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 44] = [
+    let cases: [(&str, Dtype, &[u64], &str); 47] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),

@@ -2,7 +2,7 @@
 //! Written from codecs/src/codec/dense/FORMAT.md, section by section: plain, slow, and without a look at the crate.
 
 use super::lorenzo::{Bits, indices, is_new, residual as of_zigzag};
-use super::{Frame, Refusal, need, number};
+use super::{Refusal, need, number};
 
 /// The frequencies of a table's tokens.
 type Table = Vec<u32>;
@@ -187,7 +187,7 @@ pub fn residuals(head: &Head, kind: u8, extents: [usize; 3], bytes: &[u8]) -> Re
                     (t, w) = (t + g[at + (q[0] * other[1] + q[1]) * other[2] + q[2]], w + 1);
                 }
             }
-            let expected = if w == 0 { 3983 } else { 16 * t / w };
+            let expected = (16 * t).checked_div(w).unwrap_or(3983);
             let bin = if expected < 128 { expected / 8 } else { (16 + (expected - 128) / 32).min(63) } as usize;
             let context = 64 * (grid.group + usize::from(on_border)) + bin;
             let (_, table) = head.tables.iter().rfind(|(start, _)| *start <= context).expect("the first begins at 0");

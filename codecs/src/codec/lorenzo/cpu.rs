@@ -30,15 +30,15 @@ pub(crate) fn encode<S: Scalar>(
 }
 
 /// What the first pass goes by, and the header that says so.
-pub(in crate::codec) struct Start {
-    pub(in crate::codec) grid: Grid,
-    pub(in crate::codec) used: Used,
-    pub(in crate::codec) base: f64,
-    pub(in crate::codec) header: Header,
+pub(crate) struct Start {
+    pub(crate) grid: Grid,
+    pub(crate) used: Used,
+    pub(crate) base: f64,
+    pub(crate) header: Header,
 }
 
 /// Finds it; `None` where the payload may be too long for starts that count `unit` bytes.
-pub(in crate::codec) fn start<S: Scalar>(
+pub(crate) fn start<S: Scalar>(
     values: &dyn Source<S>,
     fill: Option<S::Bits>,
     used: Used,
@@ -184,11 +184,7 @@ pub(super) fn decode<S: Scalar>(frame: &Frame<'_>, threads: usize, out: &mut [S]
 }
 
 /// The same of a frame with another coding.
-pub(in crate::codec) fn decode_by<S: Scalar, C: Coding>(
-    frame: &Frame<'_>,
-    threads: usize,
-    out: &mut [S],
-) -> Result<()> {
+pub(crate) fn decode_by<S: Scalar, C: Coding>(frame: &Frame<'_>, threads: usize, out: &mut [S]) -> Result<()> {
     each_tile::<S, S, C>(frame, threads, out, 0, |coded, context, scratch, _, place| {
         decode::tile(coded, context, scratch, place)
     })

@@ -76,12 +76,12 @@ impl<S: Scalar, N: Copy + Sync, F: Fn(N) -> S + Sync> Source<S> for Numbers<'_, 
 }
 
 /// What does not change from tile to tile.
-pub(in crate::codec) struct ChunkValues<'a, S: Scalar> {
-    pub(in crate::codec) values: &'a dyn Source<S>,
-    pub(in crate::codec) grid: &'a Grid,
-    pub(in crate::codec) used: Used,
-    pub(in crate::codec) base: f64,
-    pub(in crate::codec) fill: Option<S::Bits>,
+pub(crate) struct ChunkValues<'a, S: Scalar> {
+    pub(crate) values: &'a dyn Source<S>,
+    pub(crate) grid: &'a Grid,
+    pub(crate) used: Used,
+    pub(crate) base: f64,
+    pub(crate) fill: Option<S::Bits>,
 }
 
 /// Consecutive tiles after the first pass.
@@ -143,7 +143,7 @@ impl<S: Scalar> Scratch<S> {
 }
 
 /// What takes tiles after the first pass, one after the other.
-pub(in crate::codec) trait Push<S> {
+pub(crate) trait Push<S> {
     /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
     fn push(
         &mut self,
@@ -157,11 +157,7 @@ pub(in crate::codec) trait Push<S> {
 
 /// First pass over some tiles, which go to `run`.
 #[inline(always)]
-pub(in crate::codec) fn plan<S: Scalar, R: Push<S>>(
-    plan: &ChunkValues<'_, S>,
-    tiles: Range<usize>,
-    mut run: R,
-) -> Result<R> {
+pub(crate) fn plan<S: Scalar, R: Push<S>>(plan: &ChunkValues<'_, S>, tiles: Range<usize>, mut run: R) -> Result<R> {
     let (log, used) = (matches!(plan.used.tolerance, Tolerance::PointwiseRelative(_)), plan.used.value());
     let (coarse, fine) = (quantizer::<S>(log, used, plan.base), fine(used, plan.base));
     let limits = plan.used.guard.map(|guard| guard.limits::<S>());
@@ -349,7 +345,7 @@ pub(super) fn write<S: Scalar>(
     Ok(lens)
 }
 
-pub(in crate::codec) fn write_raw<S: Scalar>(
+pub(crate) fn write_raw<S: Scalar>(
     plan: &ChunkValues<'_, S>,
     tile: &Tile,
     x: &mut Vec<S>,

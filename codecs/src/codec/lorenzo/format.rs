@@ -14,7 +14,7 @@ use crate::stage::quantize::NO_BASE;
 
 /// How a tile's residuals are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::codec) enum Class {
+pub(crate) enum Class {
     /// All are 0.
     Empty,
     /// As the codec's [`Coding`] does it.
@@ -26,7 +26,7 @@ pub(in crate::codec) enum Class {
 
 /// What predicts a tile's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::codec) enum Predictor {
+pub(crate) enum Predictor {
     /// Differences along these axes: x is 1, y 2, z 4.
     Lorenzo(u8),
     /// Along at least one axis.
@@ -35,17 +35,16 @@ pub(in crate::codec) enum Predictor {
 
 /// A tile's kind, §3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::codec) struct Kind {
-    pub(in crate::codec) predictor: Predictor,
-    pub(in crate::codec) class: Class,
-    pub(in crate::codec) outliers: bool,
+pub(crate) struct Kind {
+    pub(crate) predictor: Predictor,
+    pub(crate) class: Class,
+    pub(crate) outliers: bool,
 }
 
 impl Kind {
-    pub(in crate::codec) const RAW: Kind =
-        Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
+    pub(crate) const RAW: Kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Raw, outliers: false };
 
-    pub(in crate::codec) fn pack(self) -> u8 {
+    pub(crate) fn pack(self) -> u8 {
         let predictor = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
             Predictor::Interpolation(Way { axes, finer }) => 8 | axes | u8::from(finer) << 7,
@@ -80,7 +79,7 @@ pub(super) fn write_codebook(lengths: &Lengths, out: &mut Vec<u8>) {
 }
 
 /// Appends the base that ends a head; 0 for none.
-pub(in crate::codec) fn write_base<S: Scalar>(base: S, out: &mut Vec<u8>) {
+pub(crate) fn write_base<S: Scalar>(base: S, out: &mut Vec<u8>) {
     if base != S::ZERO {
         out.extend(&base.bits().to_u64().to_le_bytes()[..S::SIZE]);
     }
@@ -147,7 +146,7 @@ pub(super) fn read_codebook(bytes: &[u8]) -> Result<Lengths> {
 }
 
 /// How a codec that has `lorenzo`'s tiles codes their residuals.
-pub(in crate::codec) trait Coding: Sized + Sync {
+pub(crate) trait Coding: Sized + Sync {
     /// Names of the sections, for errors.
     const SECTIONS: [&'static str; 4];
     /// Bytes that lengths of payloads count.
@@ -179,11 +178,7 @@ pub fn lengths_len(tiles: usize) -> [usize; 2] {
 }
 
 /// Appends the lengths of payloads, in the codec's units, and the starts.
-pub(in crate::codec) fn write_lengths(
-    lengths: impl Iterator<Item = u32> + Clone,
-    tiles: usize,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub(crate) fn write_lengths(lengths: impl Iterator<Item = u32> + Clone, tiles: usize, out: &mut Vec<u8>) -> Result<()> {
     let before = out.len();
     let [first, starts] = lengths_len(tiles);
     memory::reserve(out, first + starts)?;
@@ -277,12 +272,12 @@ impl<'a> Tiles<'a> {
 }
 
 /// The bit of a kind that says of Lorenzo prediction that residuals are less a filter's sum.
-pub(in crate::codec) const FILTERED: u8 = 0x80;
+pub(crate) const FILTERED: u8 = 0x80;
 
 /// A tile as it is stored: its payload is the first `len` of the bytes.
-pub(in crate::codec) struct Coded<'a> {
-    pub(in crate::codec) kind: Kind,
-    pub(in crate::codec) filtered: bool,
+pub(crate) struct Coded<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) filtered: bool,
     pub(super) bytes: &'a [u8],
     pub(super) len: usize,
 }

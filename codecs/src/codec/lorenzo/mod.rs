@@ -15,7 +15,7 @@ pub mod format;
 #[doc(hidden)]
 pub mod integers;
 mod interpolated;
-pub(in crate::codec) mod outliers;
+pub(crate) mod outliers;
 mod select;
 #[cfg(test)]
 mod tests;

@@ -130,12 +130,7 @@ impl Places {
 
 /// Appends the outliers of a tile, those values that are not `regular`: as a mask where they all have the same bits and
 /// that is shorter.
-pub(in crate::codec) fn write<S: Scalar>(
-    x: &[S],
-    extents: [usize; 3],
-    regular: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub(crate) fn write<S: Scalar>(x: &[S], extents: [usize; 3], regular: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let places = Places::of_marks(regular);
     let (mut records, mut alike, mut first) = (0, true, None);
     places.for_each_run(|start, end, _| {
