@@ -134,5 +134,5 @@ for (name, v), kind in itertools.product(fields.items(), ("<f4", ">f8", "<f2", "
         assert lens["small"][0] <= min(n for n, _ in lens.values()), (name, kind, text, lens)
         assert lens["fast"][1] == lens.get("planes" if "planes" in mode.codecs else "szx")[1], (name, kind, text)
         lens.clear()
-assert names == {{2, 4, 6}}, names  # lorenzo, bytes, scaled
+assert names == {{2, 4, 6, 7}}, names  # lorenzo, bytes, scaled, dense
 """)

@@ -196,3 +196,8 @@ assert codecs == {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scale
 def test_fresh_frames_are_read_as_the_plugin_reads_them():
     env = clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), H5Z_GPU_DEVICE="cpu")
     python(FRESH, ROOT / "plugin/python", env=env)
+
+
+def test_frames_of_dense_that_no_writer_makes_are_read_as_the_plugin_reads_them():
+    env = clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent), H5Z_GPU_DEVICE="cpu", PYTHONPATH=str(ROOT / "plugin/python"))
+    run(sys.executable, ROOT / "tests/hosts/dense_frames.py", "300", "5", env=env)

@@ -260,7 +260,7 @@ def _choose(advice: Advice, whole: list[np.ndarray], first: list[np.ndarray], da
     if isinstance(how, Lossy):
         config = how.get_config()
         for codec in how.mode.codecs:
-            if codec in ("auto", "fast"):  # the latter is planes or szx
+            if codec in ("auto", "fast", "dense"):  # fast is planes or szx, and small tries dense
                 continue
             advice.codecs.append(attempt(whole, Lossy(**{**config, "codec": codec}), fill, timed=True, errors=False))
         # Whoever has the time for small asks for it.
