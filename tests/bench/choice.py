@@ -21,10 +21,10 @@ import numpy as np
 
 from ours import Ours, mean
 
-CODECS = {"auto": 0, "fast": 8, "small": 9, "lorenzo": 2, "planes": 5}
+CODECS = {"auto": 0, "fast": 8, "small": 9, "lorenzo": 2, "planes": 5, "dense": 7}
 LOSSLESS = {"auto": 0, "fast": 8, "small": 9}
-COLOURS = {"auto": "#1d5fa8", "fast": "#2f7d4f", "small": "#7b3fa0", "lorenzo": "#e08a1e", "planes": "#888888"}
-SHAPES = {"auto": "o", "fast": "^", "small": "s", "lorenzo": "D", "planes": "v"}
+COLOURS = {"auto": "#1d5fa8", "fast": "#2f7d4f", "small": "#7b3fa0", "lorenzo": "#e08a1e", "planes": "#888888", "dense": "#b03a4a"}
+SHAPES = {"auto": "o", "fast": "^", "small": "s", "lorenzo": "D", "planes": "v", "dense": "P"}
 
 
 def datasets(folders):
