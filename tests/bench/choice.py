@@ -23,7 +23,8 @@ from ours import Ours, mean
 
 CODECS = {"auto": 0, "fast": 8, "small": 9, "lorenzo": 2, "planes": 5, "dense": 7}
 LOSSLESS = {"auto": 0, "fast": 8, "small": 9}
-COLOURS = {"auto": "#1d5fa8", "fast": "#2f7d4f", "small": "#7b3fa0", "lorenzo": "#e08a1e", "planes": "#888888", "dense": "#b03a4a"}
+COLOURS = {"auto": "#1d5fa8", "fast": "#2f7d4f", "small": "#7b3fa0", "lorenzo": "#e08a1e", "planes": "#888888",
+           "dense": "#b03a4a"}
 SHAPES = {"auto": "o", "fast": "^", "small": "s", "lorenzo": "D", "planes": "v", "dense": "P"}
 
 
