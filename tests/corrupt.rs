@@ -28,7 +28,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
     let f32be = Dtype { big_endian: true, ..Dtype::F32 };
-    let cases: [(&str, Dtype, &[u64], &str); 47] = [
+    let cases: [(&str, Dtype, &[u64], &str); 48] = [
         ("bits", Dtype::bytes(1), &[100], "mode=lossless"),
         ("bits", Dtype::F32, &[3], "mode=abs,bound=1e-3"),
         ("text", Dtype::bytes(1), &[900], "mode=lossless"),
@@ -60,6 +60,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
         ("wave", Dtype::F32, &[18, 17, 16], "mode=abs,bound=1e-2,codec=dense"),
         ("noise", Dtype::F64, &[20, 30], "mode=rel,bound=1e-2,codec=dense"),
         ("hostile", f32be, &[5, 100], "mode=pw_rel,bound=1e-2,codec=dense"),
+        ("molecules", Dtype::F32, &[6, 90, 3], "mode=abs,bound=1e-3,codec=dense"),
         ("wave", Dtype::F32, &[8, 16, 32], "mode=abs,bound=3e-2,codec=planes"),
         ("hostile", Dtype::F32, &[300], "mode=abs,bound=1e-2,codec=planes"),
         ("sparse", Dtype::F64, &[9, 8, 7], "mode=psnr,bound=60,codec=planes"),

@@ -485,8 +485,8 @@ def lorenzo_tile(
     interpolated, group, outliers, finer = kind >> 3 & 1, kind >> 4 & 3, kind >> 6 & 1, kind >> 7  # §3.3
     axes = [2 - k for k in range(3) if kind >> k & 1]  # x, y, z are 2, 1, 0
     what = f"kind {kind:#04x} {where}"
-    unfit = head.codec == "dense" and (group == FIXED or (finer and not interpolated and group != CODED))
-    refuse("D9", unfit, f"{what}: class 2, or filtered and not coded")
+    unfit = (group == VECTORS and kind & 0x8F) or (finer and not interpolated and group != CODED)
+    refuse("D9", head.codec == "dense" and unfit, f"{what}: vectors with axes or bit 7, or filtered and not coded")
     refuse("L16", group == RAW_TILE and kind != RAW_TILE << 4, f"{what}: raw, but other bits are 1")
     unfit = head.codec == "lorenzo" and finer and not interpolated
     refuse("L13", unfit, f"{what}: bit 7 is 1, but it is not interpolated")
@@ -1155,9 +1155,11 @@ def scaled_inner(rule: str, size: int, frame: bytes, unfit: Any) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ dense.FORMAT.md
-CODED = 1
+CODED, VECTORS = 1, 2
 Tokens = tuple[bytes, list[int], list[int]]  # by slot the token, by token its frequency and its start
 Filters = dict[int, list[int]]  # by set of axes the weights
+Vector = list[int]
+Reals = list[float]
 
 
 def magnitude(n: int) -> int:
@@ -1170,21 +1172,29 @@ CLASS = [0, *(whole(token, 2) for token in range(1, 17)), *range(9, 121)]  # §4
 SMALL = [0, *(CLASS[token] if token % 2 else -CLASS[token] for token in range(1, 17))]  # residuals of tokens
 LARGE = [((4 + (token - 17) % 4) << (token - 17) // 4 + 1) + 1 for token in range(17, 129)]  # m less its bits
 WEIGHTS = [0, *((16, 19, 23, 27)[v % 4] << v // 4 for v in range(49))]  # §3.2.1, of each level
-BINS = [E // 8 if E < 128 else min(16 + (E - 128) // 32, 63) for E in range(16 * 248 + 1)]  # §4.3
+BINS = [E // 8 if E < 128 else min(16 + (E - 128) // 32, 63) for E in range(3984)]  # §4.3
 
 
 def dense(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Bytes) -> bytes:
-    filters, tables, base = dense_head(head, bytes(first))
+    filters, weights, tables, base = dense_head(head, bytes(first))
 
     def residuals(kind: int, where: str, rest: bytes, shape: tuple[int, ...]) -> Array:
         axes, interpolated, group, filtered = kind & 7, kind >> 3 & 1, kind >> 4 & 3, kind >> 7 and not kind >> 3 & 1
         refuse("D10", filtered and axes not in filters, f"no filter for the set of axes {axes} {where}")
         if group == EMPTY:
             return np.zeros(math.prod(shape), np.int32)
+        period = 0
+        if group == VECTORS:
+            unfit = not weights or not 2 <= shape[2] <= 4
+            refuse("D14", unfit, f"vectors {where} of {shape[2]} components, or no weights for them")
+            period, rest = int.from_bytes(rest[:2], "little"), rest[2:]
+            refuse("D15", not 1 <= period <= 16, f"a period of {period} {where}, allowed are 1 to 16")
         unfit = not tables or len(rest) < 4
         refuse("D11", unfit, f"{len(rest)} bytes of words {where}, which is coded, or no tables")
         coder = Coder(where, rest, tables)
-        if interpolated:
+        if group == VECTORS:
+            r = Vectors(coder, shape, period, weights).quanta()
+        elif interpolated:
             r = coder.lattices(shape)
         else:
             along = [2 - k for k in range(3) if axes >> k & 1]
@@ -1197,8 +1207,8 @@ def dense(head: Header, first: Bytes, kinds: Bytes, lengths: Bytes, payload: Byt
     return lorenzo_tiles(head, kinds, lengths, payload, base, 2, residuals)
 
 
-def dense_head(header: Header, head: bytes) -> tuple[Filters, list[Tokens], Optional[Array]]:
-    """§3.2: the filters, the table of each context, or none at all, and the base, None of none."""
+def dense_head(header: Header, head: bytes) -> tuple[Filters, Vector, list[Tokens], Optional[Array]]:
+    """§3.2: the filters, the weights of vectors, the table of each context, or none at all, and the base or None."""
     H = struct.unpack_from("<H", head)[0] if len(head) >= 4 else 0
     based = header.mode != 3 and len(head) == H + header.size
     refuse("D1", H < 4 or (len(head) != H and not based), f"a head of {len(head)} bytes, which says {H}")
@@ -1207,7 +1217,10 @@ def dense_head(header: Header, head: bytes) -> tuple[Filters, list[Tokens], Opti
     at = 3 + 9 * len(sets)
     refuse("D2", at >= H, f"{len(sets)} filters in a head of {H} bytes")
     filters = {a: list(struct.unpack_from("<9b", head, 3 + 9 * k)) for k, a in enumerate(sets)}
-    return filters, dense_tables(head[at], head[at + 1 : H]), base
+    count, end = head[at] & 127, at + 1 + 4 * (head[at] >> 7)
+    refuse("D2", end > H, f"weights of vectors in a head of {H} bytes, which end at {end}")
+    weights = np.frombuffer(head[at + 1 : end], np.int8).tolist()
+    return filters, weights, dense_tables(count, head[end:H]), base
 
 
 def dense_tables(count: int, stored: bytes) -> list[Tokens]:
@@ -1223,12 +1236,12 @@ def dense_tables(count: int, stored: bytes) -> list[Tokens]:
 
     begins = [0] * min(count, 1)
     for _ in range(1, count):
-        begins.append(take(10))
-        unfit = not begins[-2] < begins[-1] < 768
+        begins.append(take(11))
+        unfit = not begins[-2] < begins[-1] < 1536
         refuse("D4", unfit, f"a table that begins at {begins[-1]}, the one before at {begins[-2]}")
     tables: list[Tokens] = []
     before: list[int] = []
-    for k, end in enumerate([*begins[1:], 768][:count]):
+    for k, end in enumerate([*begins[1:], 1536][:count]):
         classes = take(7)
         refuse("D5", not 1 <= classes <= 121, f"table {k} of {classes} classes, allowed are 1 to 121")
         levels: list[int] = []
@@ -1389,6 +1402,253 @@ class Coder:
             refuse("D13", True, f"words {self.where} that end before the last residual")
         self.state = state
         return d, magnitudes
+
+
+LAGS = (1, 2, 3)
+
+
+def wrap(n: int) -> int:
+    """n in 32 bits."""
+    return (n + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def less(v: Vector, w: Vector) -> Vector:
+    return [wrap(a - b) for a, b in zip(v, w)]
+
+
+def plus(v: Vector, w: Vector) -> Vector:
+    return [wrap(a + b) for a, b in zip(v, w)]
+
+
+def M(n: int) -> int:
+    n = min(n, (1 << 31) - 1)
+    h = max(n.bit_length() - 8, 0)
+    return MAGNITUDES[n >> h] + 8 * h
+
+
+def near(x: float) -> int:
+    """round(x)."""
+    return min(max(math.floor(x + 0.5), -(1 << 31)), (1 << 31) - 1)
+
+
+def G(x: float) -> int:
+    e = math.frexp(x)[1] - 1
+    return min(3983, (128 * e + math.floor(128 * (x / 2.0**e - 1))) // 2) if x >= 1 else 0
+
+
+def root(x: float) -> float:
+    return math.sqrt(max(x, 0.0))
+
+
+def dot(u: Reals, w: Reals) -> float:
+    return u[0] * w[0] + u[1] * w[1] + u[2] * w[2]
+
+
+def cross(u: Reals, w: Reals) -> Reals:
+    return [u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]]
+
+
+class Estimates:
+    """What is known of an atom: before it is decoded from its own of the frame before and its role's; then after."""
+
+    def __init__(self, old: "Optional[Estimates]", role: "Optional[Estimates]") -> None:
+        self.errors: dict[int, int] = {}
+        self.lags: dict[int, tuple[int, int]] = {}  # length and deviation
+        for of in (role, old):
+            self.errors.update(of.errors if of else {})
+            self.lags.update(of.lags if of else {})
+        if old and role:
+            for k in old.errors.keys() & role.errors.keys():
+                self.errors[k] = (3 * old.errors[k] + role.errors[k]) // 4
+            for k in old.lags.keys() & role.lags.keys():
+                (x, d), (y, e) = old.lags[k], role.lags[k]
+                alike = abs(x - y) <= 32 + 2 * min(d, e)
+                self.lags[k] = ((x + y) // 2, (d + e) // 2) if alike else (x, max(d, e))
+
+    def error(self, k: int, v: Vector) -> None:
+        x, e = 16 * M(sum(map(abs, v))), self.errors.get(k)
+        self.errors[k] = x if e is None else e + (5 * (x - e) >> 4)
+
+    def length(self, k: int, v: Vector) -> None:
+        x = math.floor(16 * math.sqrt(sum(float(a) * a for a in v)))
+        known, d = self.lags.get(k, (x, 0))
+        y = abs(x - known)
+        if k not in self.lags:
+            self.lags[k] = x, x // 2
+        elif y > 128 + 6 * d:
+            self.lags[k] = x, min(y, x)
+        else:
+            self.lags[k] = known + (x - known >> 2), d + (3 * (y - d) >> 3)
+
+
+class Vectors:
+    """§4.5: a tile of vectors."""
+
+    def __init__(self, coder: Coder, shape: tuple[int, ...], period: int, weights: list[int]) -> None:
+        self.coder, self.shape, self.period = coder, shape, period
+        self.weights = weights[:2], weights[2:]
+        self.q: list[list[Vector]] = []  # by frame and atom
+        self.zero = [0] * shape[2]
+
+    def quanta(self) -> Array:
+        old: list[Estimates] = []
+        for t in range(self.shape[0]):
+            self.q.append([])
+            new: list[Estimates] = []
+            for i in range(self.shape[1]):
+                new.append(Estimates(old[i] if t else None, new[i - self.period] if i >= self.period else None))
+                self.atom(t, i, new[i])
+            old = new
+        return np.array(self.q, np.int32)
+
+    def atom(self, t: int, i: int, known: Estimates) -> None:
+        frame, self.t, self.i, self.known = self.q[t], t, i, known
+        self.v: Vector = []
+        T, bonds = self.zero, {}
+        if t:
+            T, B = self.in_time(i, 0), self.in_time(i, 1)
+            bonds = {k: less(B, self.in_time(i - k, 1)) for k in (1, 2) if i >= k}
+        way = self.choice()
+        if way[0] == "e":
+            e, lag = known.errors[int(way[1])], int(way[1]) - 1
+            self.predicted = plus(frame[i - lag], bonds[lag]) if lag > 0 else self.zero if lag else T
+            self.free(e // 16)
+        elif way == "unknown":
+            self.predicted = frame[i - 1] if i else self.zero
+            for _ in self.zero:
+                self.component(23, 0)
+        else:
+            self.predicted = frame[i - self.first]
+            getattr(self, way)()
+        q = plus(self.predicted, self.v)
+        frame.append(q)
+        known.error(0, q)
+        if t:
+            known.error(1, less(q, T))
+        for k in LAGS[:i]:
+            bond = less(q, frame[i - k])
+            known.length(k, bond)
+            if k in bonds:
+                known.error(k + 1, less(bond, bonds[k]))
+
+    def in_time(self, i: int, pair: int) -> Vector:
+        """T(i), or B(i) by the second pair of weights."""
+        one, two, three = (self.q[t][i] if t >= 0 else None for t in range(self.t - 1, self.t - 4, -1))
+        s1 = less(one, two) if one and two else self.zero
+        s2 = less(two, three) if two and three else self.zero
+        a, b = self.weights[pair]
+        return plus(one or self.zero, [(a * x + b * y + 32) >> 6 for x, y in zip(s1, s2)])
+
+    def choice(self) -> str:
+        """The way; sets the first lag and its length, and the rigid ones behind it."""
+        lags, costs = self.known.lags, {}  # in the table's order: of equals min takes the first
+        if lags:
+            self.first = first = min(sorted(lags), key=lambda k: lags[k][0])
+            rigid = [k for k in sorted(lags, key=lambda k: (lags[k][1], k)) if 6 * lags[k][1] < lags[first][0]]
+            self.others = [k for k in rigid if k != first]
+            m = M(lags[first][0])
+            N = [max(32, M(lags[k][1])) for k in (first, *self.others)]
+            costs["distance"] = 3 * m + 24
+            if self.shape[2] == 3 and first in rigid:
+                costs["sphere"] = 2 * m + N[0] + 39
+                if len(N) > 1:
+                    costs["circle"] = m + 2 * max(N[:2]) + 41
+                if len(N) > 2:
+                    costs["point"] = 3 * max(N[0], N[2]) + 54
+        costs.update((f"e{k}", 3 * (e // 16) + 114) for k, e in sorted(self.known.errors.items()))
+        return min(costs, key=lambda way: costs[way], default="unknown")
+
+    def number(self, group: int, bin: int) -> tuple[int, int]:
+        """A number of the stream in this context, and its magnitude."""
+        context = 64 * group + bin
+        (c,), (m,) = self.coder.row(self.coder.tables[context - 63 : context + 1], [0], [0], None, [])
+        return c, m
+
+    def component(self, group: int, bin: int, guess: int = 0) -> int:
+        """Takes the next component of v, less its guess; the magnitude of what was coded."""
+        c, m = self.number(group, bin)
+        self.v.append(wrap(c + guess))
+        return m
+
+    def free(self, g0: int) -> None:
+        m: list[int] = []
+        for k in range(self.shape[2]):
+            g = (g0 + sum(m[-2:]) // len(m[-2:])) // 2 if m else g0
+            m.append(self.component(12 + min(k, 2), BINS[16 * g]))
+
+    def lag(self, k: int) -> tuple[float, Reals]:
+        """Its length as a real, and the vector there from the first lag's atom."""
+        frame, i = self.q[self.t], self.i
+        return self.known.lags[k][0] / 16, [float(x) for x in less(frame[i - k], frame[i - self.first])]
+
+    def steady(self, *lags: int) -> int:
+        """8 · κ."""
+        return 8 * max(0, min(7, M(max(self.known.lags[k][1] for k in lags)) // 8 - 2))
+
+    def part(self, y: float) -> int:
+        r = self.lag(self.first)[0]
+        return sum(y >= step * r for step in (0.125, 0.25, 0.5, 0.75))
+
+    def distance(self, count: int = 4) -> float:
+        r = self.lag(self.first)[0]
+        R = r * r
+        for k in range(min(count, self.shape[2])):
+            self.component(15 + min(k, 2), BINS[G(R)])
+            R -= float(self.v[k]) * self.v[k]
+        return R
+
+    def sphere(self) -> None:
+        rho = root(self.distance(2))
+        n = near(rho)
+        sign = self.number(23, 16)[0] if n >= 1 else 1
+        self.component(18, self.steady(self.first) + self.part(rho), n)
+        self.v[2] = wrap(sign * self.v[2])
+
+    def circle(self) -> None:
+        (r, _), (r2, u) = self.lag(self.first), self.lag(self.others[0])
+        steady = self.steady(self.first, self.others[0])
+        x, y, z = u
+        B = max(1.0, dot(u, u))
+        alpha = (r * r + B - r2 * r2) / 2
+        omega = max(0.0, r * r - alpha * alpha / B) * max(0.0, 1 - x * x / B)
+        self.component(19, BINS[G(omega)], near(alpha * x / B))
+        X = float(self.v[0])
+        g = max(1.0, math.sqrt(y * y + z * z))
+        R = r * r - X * X
+        alpha = (alpha - X * x) / g
+        h = root(R - alpha * alpha)
+        if self.number(23, 17)[0] < 0:
+            y0, z0 = (alpha * y + h * z) / g, (alpha * z - h * y) / g
+        else:
+            y0, z0 = (alpha * y - h * z) / g, (alpha * z + h * y) / g
+        self.component(20, steady + self.part(h), near(y0))
+        Y = float(self.v[1])
+        if abs(z * y0) < abs(z0 * y) or abs(z) < 4:
+            rho = root(R - Y * Y)
+            guess, steep = -rho if z0 < 0 else rho, 16.0 if rho < 1 else abs(y0) / rho
+        else:
+            guess, steep = z0 - (Y - y0) * y / z, abs(y / z)
+        self.component(21, steady + sum(steep >= step for step in (0.5, 1, 2, 4)), near(guess))
+
+    def point(self) -> None:
+        (r, _), (r2, u), (r3, w) = map(self.lag, (self.first, *self.others))
+        A, C, D = dot(u, u), dot(u, w), dot(w, w)
+        delta = A * D - C * C
+        if delta <= 0.02 * (A * D):
+            return self.circle()
+        alpha, beta = (r * r + A - r2 * r2) / 2, (r * r + D - r3 * r3) / 2
+        f, g = (alpha * D - beta * C) / delta, (beta * A - alpha * C) / delta
+        foot = [f * a + g * b for a, b in zip(u, w)]
+        eta, sigma = r * r - dot(foot, foot), 0.0
+        if eta >= 4 + 0.002 * (r * r):
+            frame, i = (self.q[self.t - 1], self.i) if self.t else (self.q[0], self.i - self.period)
+            U, V, W = ([float(x) for x in less(frame[i - k], frame[i - self.first])] for k in (*self.others, 0))
+            sigma = math.sqrt(eta / delta) * (-1 if dot(cross(U, V), W) < 0 else 1)
+        guess = [near(a + sigma * b) for a, b in zip(foot, cross(u, w))]
+        steady = self.steady(self.first, *self.others)
+        m = self.component(22, steady, guess[0])
+        n = self.component(22, steady + 1 + min(3, m // 8), guess[1])
+        self.component(22, steady + 5 + min(2, (m + n) // 16), guess[2])
 
 
 def main(path: str, *out: str) -> None:

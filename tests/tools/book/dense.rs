@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Written from codecs/src/codec/dense/FORMAT.md, section by section: plain, slow, and without a look at the crate.
 
+#[path = "vectors.rs"]
+pub mod vectors;
+
 use super::lorenzo::{Bits, indices, is_new, residual as of_zigzag};
 use super::{Refusal, need, number};
 
@@ -10,6 +13,8 @@ type Table = Vec<u32>;
 /// §3.2.
 pub struct Head {
     filters: Vec<Option<Vec<i32>>>,
+    /// a, b, c, d of §4.5, where they are there.
+    pub weights: Option<[i64; 4]>,
     /// For each table the first context that has it.
     tables: Vec<(usize, Table)>,
 }
@@ -25,14 +30,21 @@ pub fn head(bytes: &[u8]) -> Result<(Head, usize), Refusal> {
         *filter = Some(bytes[at..at + 9].iter().map(|&w| i32::from(w as i8)).collect());
         at += 9;
     }
-    let count = bytes[at] as usize;
+    need(at < end, "dense: no number of tables")?;
+    let count = bytes[at] as usize % 128;
     need(count <= 64, "dense: tables")?;
+    let mut weights = None;
+    if bytes[at] >= 128 {
+        need(at + 4 < end, "dense: weights of vectors beyond the head")?;
+        weights = Some([1, 2, 3, 4].map(|k| i64::from(bytes[at + k] as i8)));
+        at += 4;
+    }
     let mut bits = Bits { bytes: &bytes[at + 1..end], at: 0 };
     let mut starts = vec![0; count.min(1)];
     for _ in 1..count {
-        starts.push(bits.take(10)? as usize);
+        starts.push(bits.take(11)? as usize);
     }
-    need(starts.iter().all(|&s| s < 768) && starts.is_sorted_by(|a, b| a < b), "dense: where tables begin")?;
+    need(starts.iter().all(|&s| s < 1536) && starts.is_sorted_by(|a, b| a < b), "dense: where tables begin")?;
     let mut all: Vec<Vec<i32>> = Vec::new();
     for _ in 0..count {
         let classes = bits.take(7)? as usize;
@@ -55,7 +67,8 @@ pub fn head(bytes: &[u8]) -> Result<(Head, usize), Refusal> {
     }
     let rest = 8 * bits.bytes.len() - bits.at;
     need(rest < 8 && bits.take(rest as u32)? == 0, "dense: bits behind the tables")?;
-    Ok((Head { filters, tables: starts.into_iter().zip(all.iter().map(|levels| frequencies(levels))).collect() }, end))
+    let tables = starts.into_iter().zip(all.iter().map(|levels| frequencies(levels))).collect();
+    Ok((Head { filters, weights, tables }, end))
 }
 
 /// §3.2.1.
@@ -79,8 +92,8 @@ fn frequencies(levels: &[i32]) -> Table {
 }
 
 /// §4.1.
-fn magnitude(d: i32) -> u32 {
-    let (mut n, mut h) = (d.unsigned_abs(), 0);
+pub fn magnitude(n: u32) -> u32 {
+    let (mut n, mut h) = (n, 0);
     while n >= 256 {
         (n, h) = (n / 2, h + 1);
     }
@@ -149,17 +162,73 @@ const AROUND: [([isize; 3], u32, Option<usize>); 10] = [
     ([-2, 0, 0], 2, None),
 ];
 
-/// §4.4: the residuals of a coded tile.
+/// §4.3: the bin of what is expected, in sixteenths of a magnitude.
+pub fn bin(expected: u32) -> usize {
+    (if expected < 128 { expected / 8 } else { (16 + (expected - 128) / 32).min(63) }) as usize
+}
+
+/// §4.4.
+pub struct Coder<'a> {
+    tables: &'a [(usize, Table)],
+    words: std::slice::Chunks<'a, u8>,
+    state: u32,
+}
+
+impl<'a> Coder<'a> {
+    pub fn new(head: &'a Head, bytes: &'a [u8]) -> Result<Self, Refusal> {
+        need(!head.tables.is_empty() && bytes.len() >= 4 && bytes.len().is_multiple_of(2), "dense: words")?;
+        let state = number(bytes, 0, 4)? as u32;
+        need(state >= 1 << 16, "dense: the first state")?;
+        Ok(Coder { tables: &head.tables, words: bytes[4..].chunks(2), state })
+    }
+
+    /// The next number, in this context.
+    pub fn number(&mut self, context: usize) -> Result<i32, Refusal> {
+        let (_, table) = self.tables.iter().rfind(|(start, _)| *start <= context).expect("the first begins at 0");
+        let slot = self.state % 4096;
+        let (mut token, mut start) = (0, 0);
+        while slot >= start + table[token] {
+            start += table[token];
+            token += 1;
+        }
+        self.fill(table[token] * (self.state / 4096) + slot - start)?;
+        if token <= 16 {
+            let size = token.div_ceil(2) as i32;
+            return Ok(if token % 2 == 1 { size } else { -size });
+        }
+        let (k, j) = ((token - 17) / 4, (token - 17) % 4);
+        let (mut x, mut have) = (0, 0);
+        while have < k + 2 {
+            let some = (k + 2 - have).min(15);
+            x |= (self.state % (1 << some)) << have;
+            self.fill(self.state >> some)?;
+            have += some;
+        }
+        let m = ((4 + j as u32) << (k + 1)).wrapping_add(x / 2 + 1) as i32;
+        Ok(if x % 2 == 0 { m } else { m.wrapping_neg() })
+    }
+
+    fn fill(&mut self, state: u32) -> Result<(), Refusal> {
+        self.state = state;
+        if state < 1 << 16 {
+            let word = self.words.next().ok_or("dense: the words end early")?;
+            self.state = state << 16 | u32::from(word[0]) | u32::from(word[1]) << 8;
+        }
+        Ok(())
+    }
+
+    pub fn end(mut self) -> Result<(), Refusal> {
+        need(self.words.next().is_none() && self.state == 1 << 16, "dense: the end of the words")
+    }
+}
+
+/// §4.2 and §4.3: the residuals of a coded tile.
 pub fn residuals(head: &Head, kind: u8, extents: [usize; 3], bytes: &[u8]) -> Result<Vec<i32>, Refusal> {
     let filter = match kind & 0x88 {
         0x80 => Some(head.filters[usize::from(kind & 7)].as_ref().ok_or("dense: no filter")?),
         _ => None,
     };
-    need(!head.tables.is_empty() && bytes.len() >= 4 && bytes.len().is_multiple_of(2), "dense: words")?;
-    let mut words = bytes.chunks(2).map(|w| u32::from(w[0]) | u32::from(w[1]) << 8);
-    let mut word = || words.next().ok_or("dense: the words end early");
-    let mut state = word()? | word()? << 16;
-    need(state >= 1 << 16, "dense: the first state")?;
+    let mut coder = Coder::new(head, bytes)?;
     let n = extents.iter().product();
     let (mut d, mut g) = (vec![0i32; n], vec![0u32; n]);
     for grid in grids(extents, kind) {
@@ -187,38 +256,13 @@ pub fn residuals(head: &Head, kind: u8, extents: [usize; 3], bytes: &[u8]) -> Re
                     (t, w) = (t + g[at + (q[0] * other[1] + q[1]) * other[2] + q[2]], w + 1);
                 }
             }
-            let expected = (16 * t).checked_div(w).unwrap_or(3983);
-            let bin = if expected < 128 { expected / 8 } else { (16 + (expected - 128) / 32).min(63) } as usize;
-            let context = 64 * (grid.group + usize::from(on_border)) + bin;
-            let (_, table) = head.tables.iter().rfind(|(start, _)| *start <= context).expect("the first begins at 0");
-            let slot = state % 4096;
-            let (mut token, mut start) = (0, 0);
-            while slot >= start + table[token] {
-                start += table[token];
-                token += 1;
-            }
-            let mut fill = |state: u32| Ok::<u32, Refusal>(if state < 1 << 16 { state << 16 | word()? } else { state });
-            state = fill(table[token] * (state / 4096) + slot - start)?;
-            let c = if token <= 16 {
-                let size = token.div_ceil(2) as i32;
-                if token % 2 == 1 { size } else { -size }
-            } else {
-                let (k, j) = ((token - 17) / 4, (token - 17) % 4);
-                let (mut x, mut have) = (0, 0);
-                while have < k + 2 {
-                    let some = (k + 2 - have).min(15);
-                    x |= (state % (1 << some)) << have;
-                    state = fill(state >> some)?;
-                    have += some;
-                }
-                let m = ((4 + j as u32) << (k + 1)).wrapping_add(x / 2 + 1) as i32;
-                if x % 2 == 0 { m } else { m.wrapping_neg() }
-            };
-            g[grid.at + i] = magnitude(c);
+            let bin = (16 * t).checked_div(w).map_or(63, bin);
+            let c = coder.number(64 * (grid.group + usize::from(on_border)) + bin)?;
+            g[grid.at + i] = magnitude(c.unsigned_abs());
             let predicted = if on_border { 0 } else { sum.wrapping_add(32) >> 6 };
             d[grid.at + i] = c.wrapping_add(if filter.is_some() { predicted } else { 0 });
         }
     }
-    need(words.next().is_none() && state == 1 << 16, "dense: the end of the words")?;
+    coder.end()?;
     Ok(d)
 }

@@ -201,7 +201,10 @@ fn tile(f: &Frame<'_>, coding: &Coding, base: Option<u64>, tile: &Tile<'_>) -> R
             (Coding::Huffman(_), 2) => fixed_width(rest, n)?,
             (Coding::Huffman(codebook), _) => huffman(codebook, rest, n)?,
             (Coding::Contexts(head), 1) => dense::residuals(head, tile.kind, tile.extents, rest)?,
-            (Coding::Contexts(_), _) => return Err("dense: a tile of class 2".into()),
+            (Coding::Contexts(head), _) => {
+                need(tile.kind & 0x8f == 0, "dense: bits of a tile of vectors")?;
+                dense::vectors::quanta(head, tile.extents, rest)?
+            }
         },
     };
     let mut values: Vec<u64> = if interpolated {

@@ -12,18 +12,20 @@
 //! Differences along an axis leave values on the first places of that axis as they are: they form a *border*, whose
 //! residuals say nothing of the inner ones, nor these of them.
 
-use super::tokens::magnitude;
+use super::tokens::{EXPECTED, magnitude};
+use super::vectors;
 use crate::stage::interpolate::{self, Grid};
 
 /// Bins of a group.
 pub(super) const BINS: usize = 64;
 /// Groups: of Lorenzo prediction along up to one axis, two and three, each inside and on the border; of interpolation
-/// the classes of the finest level that are new along one axis, two and three, and three groups of levels.
-pub(super) const GROUPS: usize = 12;
+/// the classes of the finest level that are new along one axis, two and three, and three groups of levels; and of
+/// vectors.
+pub(super) const GROUPS: usize = VECTORS + vectors::GROUPS;
+/// The first group of vectors.
+const VECTORS: usize = 12;
 /// Contexts.
 pub(super) const CONTEXTS: usize = BINS * GROUPS;
-/// What is expected is below this.
-pub(super) const EXPECTED: usize = 16 * 249;
 
 /// The bin of an expected magnitude: sixteenths of an octave up to one, quarters from there on.
 pub(super) fn bin(expected: usize) -> usize {
@@ -67,20 +69,29 @@ const fn reciprocals() -> [u64; 32] {
 pub(super) struct Rows {
     around: Vec<u16>,
     filtered: Vec<i32>,
+    vectors: vectors::Frames,
 }
 
 /// What predicts a tile, as far as its residuals' order and contexts depend on it.
 #[derive(Clone, Copy)]
 pub(super) enum Shape<'w> {
-    Lorenzo { axes: u8, weights: Option<&'w Weights> },
+    Lorenzo {
+        axes: u8,
+        weights: Option<&'w Weights>,
+    },
     Interpolation,
+    /// Not residuals, but quanta themselves are coded.
+    Vectors {
+        period: usize,
+        weights: &'w vectors::Weights,
+    },
 }
 
 /// Calls `code(group, expected, left)` for each residual of a tile, in their order; it returns what is coded.
 /// `residuals` are the tile's: an encoder has them, and is given what the filter leaves of each; a decoder gets them
 /// here.
 #[inline(always)]
-pub(super) fn walk(
+pub(super) fn walk<const DECODES: bool>(
     extents: [usize; 3],
     shape: Shape<'_>,
     residuals: &mut [i32],
@@ -93,6 +104,17 @@ pub(super) fn walk(
             let group = 2 * (axes.count_ones().saturating_sub(1)) as usize;
             let grid = &Grid::whole(extents);
             Walk { grid, first: first(axes), group, weights }.run(residuals, magnitudes, rows, &mut code);
+        }
+        Shape::Vectors { period, weights } => {
+            vectors::walk::<DECODES>(
+                extents,
+                period,
+                weights,
+                residuals,
+                &mut rows.vectors,
+                #[inline(always)]
+                |group, expected, left| code(VECTORS + group, expected, left),
+            );
         }
         Shape::Interpolation => {
             interpolate::grids(extents, |grid| {
@@ -133,7 +155,7 @@ impl Walk<'_> {
         &self,
         residuals: &mut [i32],
         magnitudes: &mut [u8],
-        Rows { around, filtered }: &mut Rows,
+        Rows { around, filtered, .. }: &mut Rows,
         code: &mut impl FnMut(usize, usize, i32) -> i32,
     ) {
         let ([nz, ny, nx], [z0, y0, x0]) = (self.grid.extents, self.first);

@@ -4,7 +4,8 @@
 //! ```text
 //! plan       predictors, residuals and outliers of all tiles, as `lorenzo` finds them
 //! fit        a filter for each set of axes, from some of the tiles
-//! contexts   of each residual; in a tile that a filter makes cheaper, of what that leaves
+//! contexts   of each residual; in a tile that a filter makes cheaper, of what that leaves; in a tile of vectors that
+//!            prediction by vectors makes cheaper, of that
 //! tables     for intervals of contexts, by the counts of all tiles
 //! code       tile by tile
 //! ```
@@ -14,6 +15,7 @@ use super::decode::{Contexts, Filters, write_head};
 use super::filter::Fit;
 use super::rans::{self, Coder};
 use super::tables::Counts;
+use super::vectors;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
 use crate::codec::lorenzo::cpu::{Start, start};
@@ -25,11 +27,13 @@ use crate::error::Result;
 use crate::frame::{Header, Writer};
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
-use crate::stage::estimate;
+use crate::stage::{estimate, lorenzo};
 use crate::{memory, parallel};
 
 /// The most tiles that a filter is fitted to.
 const FITTED: usize = 16;
+/// The most tiles that are tried as vectors, to which their weights are fitted.
+const TRIED: usize = 6;
 
 /// Encodes a chunk. False: its payload may be too long for the starts.
 pub(super) fn encode<S: Scalar>(
@@ -52,13 +56,8 @@ pub(super) fn encode<S: Scalar>(
             || encode::plan(&plan, i * per_run..tiles.min((i + 1) * per_run), Run::default()),
         )
     })?;
-    let filters = fit(&planned);
-    let coded = parallel::try_map(runs, chunk.threads, |i| {
-        vectorize(
-            #[inline(always)]
-            || planned[i].contexts(&filters),
-        )
-    })?;
+    let filters = fit(&planned)?;
+    let coded = parallel::try_map(runs, chunk.threads, |i| planned[i].contexts(&filters))?;
     let mut counts = Counts::new()?;
     coded.iter().for_each(|run| counts.merge(&run.counts));
     let tables = counts.tables();
@@ -121,72 +120,159 @@ impl Planned {
     fn len(&self) -> usize {
         self.extents.iter().product()
     }
+
+    /// The axes of Lorenzo prediction where the values may be vectors.
+    fn vectors(&self) -> Option<u8> {
+        match self.predictor {
+            Predictor::Lorenzo(axes) if vectors::are(self.extents) => Some(axes),
+            _ => None,
+        }
+    }
+
+    /// Its quanta, from residuals of Lorenzo prediction.
+    fn quanta(&self, residuals: &[i32], axes: u8) -> Result<Vec<i32>> {
+        let mut quanta = memory::collect(residuals.len(), residuals.iter().copied())?;
+        lorenzo::integrate(&mut quanta, self.extents, axes);
+        Ok(quanta)
+    }
 }
 
-/// The filters of a chunk.
-fn fit(runs: &[Run]) -> Filters {
-    std::array::from_fn(|axes| {
-        let all = || {
-            runs.iter().flat_map(|run| {
-                let mut at = 0;
-                run.tiles.iter().filter_map(move |tile| {
-                    let own = &run.residuals[at..at + tile.len()];
-                    at += tile.len();
-                    (tile.predictor == Predictor::Lorenzo(axes as u8)).then_some((tile, own))
-                })
-            })
-        };
+/// The filters of a chunk, and the weights of its vectors where these make it shorter, by the bits of some of its
+/// tiles.
+fn fit(runs: &[Run]) -> Result<Filters> {
+    let sample = |most: usize, of: &dyn Fn(&Planned) -> bool| -> Vec<(&Planned, &[i32])> {
+        let all = runs.iter().flat_map(|run| run.tiles.iter().zip(run.residuals())).filter(|tile| of(tile.0));
+        let all: Vec<_> = all.collect();
+        let every = all.len().div_ceil(most).max(1);
+        all.into_iter().step_by(every).collect()
+    };
+    let axes = std::array::from_fn(|axes| {
         let mut fit = Fit::default();
-        for (tile, residuals) in all().step_by(all().count().div_ceil(FITTED).max(1)) {
+        for (tile, residuals) in sample(FITTED, &|tile| tile.predictor == Predictor::Lorenzo(axes as u8)) {
             fit.add(residuals, tile.extents, axes as u8);
         }
         fit.weights()
-    })
+    });
+    let plain = Filters { axes, vectors: None };
+    let of_vectors = sample(TRIED, &|tile| tile.vectors().is_some());
+    if of_vectors.is_empty() {
+        return Ok(plain);
+    }
+    let mut fit = vectors::Fit::default();
+    for (tile, residuals) in &of_vectors {
+        if let Some(axes) = tile.vectors() {
+            fit.add(tile.extents, &tile.quanta(residuals, axes)?);
+        }
+    }
+    let vectors = Filters { vectors: Some(fit.weights()), ..plain };
+    let mut work = Work::new()?;
+    let mut bits = |filters: &Filters| -> Result<u64> {
+        let mut counts = Counts::new()?;
+        for (tile, residuals) in &of_vectors {
+            tile.contexts(residuals, filters, &mut work)?;
+            rans::count(&work.coded, &mut counts);
+        }
+        Ok(counts.bits())
+    };
+    Ok(if bits(&vectors)? < bits(&plain)? { vectors } else { plain })
 }
 
-/// Consecutive tiles whose residuals have their contexts.
+/// Consecutive tiles whose numbers have their contexts.
 struct RunCoded {
-    /// Each residual less what a filter says, with its context.
+    /// Each number that is coded, with its context.
     coded: Vec<(u16, i32)>,
-    /// For each tile, whether a filter is taken.
-    filtered: Vec<bool>,
+    /// For each tile how many they are, and what predicts them.
+    tiles: Vec<(usize, Prediction)>,
     counts: Counts,
 }
 
+/// What predicts a tile beside its predictor.
+#[derive(Clone, Copy)]
+enum Prediction {
+    Alone,
+    Filter,
+    /// In the place of the predictor: vectors whose roles have this period.
+    Vectors {
+        period: usize,
+    },
+}
+
+/// Working memory of one thread, and the numbers of the last tile, with their contexts.
+struct Work {
+    scratch: rans::Scratch,
+    numbers: Vec<i32>,
+    coded: Vec<(u16, i32)>,
+    bits: Vec<u8>,
+}
+
+impl Work {
+    fn new() -> Result<Self> {
+        Ok(Work {
+            scratch: rans::Scratch::new()?,
+            numbers: memory::zeros(LORENZO_TILE)?,
+            coded: Vec::new(),
+            bits: memory::zeros(LORENZO_TILE)?,
+        })
+    }
+}
+
+impl Planned {
+    /// Finds its numbers and their contexts.
+    fn contexts(&self, own: &[i32], filters: &Filters, work: &mut Work) -> Result<Prediction> {
+        let Work { scratch, numbers, coded, bits } = work;
+        let mut walk = |shape: Shape<'_>, of: &[i32], coded: &mut Vec<(u16, i32)>| -> Result<()> {
+            coded.clear();
+            memory::reserve(coded, 2 * of.len())?;
+            numbers[..of.len()].copy_from_slice(of);
+            rans::contexts(self.extents, shape, &mut numbers[..of.len()], scratch, coded);
+            Ok(())
+        };
+        if let (Some(axes), Some(weights)) = (self.vectors(), &filters.vectors)
+            && own.iter().any(|&r| r != 0)
+        {
+            let quanta = self.quanta(own, axes)?;
+            let period = vectors::period(self.extents, &quanta)?;
+            walk(Shape::Vectors { period, weights }, &quanta, coded)?;
+            return Ok(Prediction::Vectors { period });
+        }
+        let axes = match self.predictor {
+            Predictor::Lorenzo(axes) => axes,
+            Predictor::Interpolation(_) => {
+                walk(Shape::Interpolation, own, coded)?;
+                return Ok(Prediction::Alone);
+            }
+        };
+        if let weights @ Some(_) = filters.axes[usize::from(axes)].as_ref() {
+            walk(Shape::Lorenzo { axes, weights }, own, coded)?;
+            let left: Vec<i32> = memory::collect(own.len(), coded.iter().map(|coded| coded.1))?;
+            if estimate::cost(&left, bits) < estimate::cost(own, bits) {
+                return Ok(Prediction::Filter);
+            }
+        }
+        walk(Shape::Lorenzo { axes, weights: None }, own, coded)?;
+        Ok(Prediction::Alone)
+    }
+}
+
 impl Run {
-    #[inline(always)]
+    /// The residuals of each tile.
+    fn residuals(&self) -> impl Iterator<Item = &[i32]> {
+        let mut rest = &self.residuals[..];
+        self.tiles.iter().map(move |tile| rest.split_off(..tile.len()).unwrap_or_default())
+    }
+
     fn contexts(&self, filters: &Filters) -> Result<RunCoded> {
         let mut done = RunCoded {
             coded: memory::with_capacity(self.residuals.len())?,
-            filtered: memory::with_capacity(self.tiles.len())?,
+            tiles: memory::with_capacity(self.tiles.len())?,
             counts: Counts::new()?,
         };
-        let mut scratch = rans::Scratch::new()?;
-        let (mut residuals, mut bits) = (memory::zeros(LORENZO_TILE)?, memory::zeros(LORENZO_TILE)?);
-        let mut rest = &self.residuals[..];
-        for tile in &self.tiles {
-            let (own, behind) = rest.split_at(tile.len());
-            rest = behind;
-            let (residuals, start) = (&mut residuals[..own.len()], done.coded.len());
-            residuals.copy_from_slice(own);
-            let mut shape = match tile.predictor {
-                Predictor::Lorenzo(axes) => Shape::Lorenzo { axes, weights: filters[usize::from(axes)].as_ref() },
-                Predictor::Interpolation(_) => Shape::Interpolation,
-            };
-            rans::contexts(tile.extents, shape, residuals, &mut scratch, &mut done.coded);
-            let mut filtered = false;
-            if let Shape::Lorenzo { weights: weights @ Some(_), .. } = &mut shape {
-                let mut left: Vec<i32> = memory::with_capacity(own.len())?;
-                left.extend(done.coded[start..].iter().map(|coded| coded.1));
-                filtered = estimate::cost(&left, &mut bits) < estimate::cost(own, &mut bits);
-                if !filtered {
-                    *weights = None;
-                    done.coded.truncate(start);
-                    rans::contexts(tile.extents, shape, residuals, &mut scratch, &mut done.coded);
-                }
-            }
-            done.filtered.push(filtered);
-            rans::count(&done.coded[start..], &mut done.counts);
+        let mut work = Work::new()?;
+        for (tile, own) in self.tiles.iter().zip(self.residuals()) {
+            let prediction = tile.contexts(own, filters, &mut work)?;
+            rans::count(&work.coded, &mut done.counts);
+            memory::append(&mut done.coded, &work.coded)?;
+            done.tiles.push((work.coded.len(), prediction));
         }
         Ok(done)
     }
@@ -206,23 +292,28 @@ impl RunCoded {
         let mut done =
             Written { kinds: memory::with_capacity(n)?, lens: memory::with_capacity(n)?, payload: Vec::new() };
         let (mut coded, mut outliers, mut words, mut x) = (&self.coded[..], &run.outliers[..], Vec::new(), Vec::new());
-        for (k, (tile, filtered)) in run.tiles.iter().zip(&self.filtered).enumerate() {
-            let (own, rest) = coded.split_at(tile.len());
-            coded = rest;
+        for (k, (tile, &(numbers, prediction))) in run.tiles.iter().zip(&self.tiles).enumerate() {
+            let own = coded.split_off(..numbers).unwrap_or_default();
             let (own_outliers, rest) = outliers.split_at(tile.outliers);
             outliers = rest;
             let out = &mut done.payload;
             let start = out.len();
             memory::append(out, own_outliers)?;
-            let is_empty = own.iter().all(|coded| coded.1 == 0);
-            if !is_empty {
+            let mut kind = Kind { predictor: tile.predictor, class: Class::Coded, outliers: tile.has_outliers };
+            let mut bits = 0;
+            match prediction {
+                Prediction::Alone if own.iter().all(|coded| coded.1 == 0) => kind.class = Class::Empty,
+                Prediction::Alone => (),
+                Prediction::Filter => bits = FILTERED,
+                Prediction::Vectors { period } => {
+                    kind = Kind { predictor: Predictor::Lorenzo(0), class: Class::Other, ..kind };
+                    out.extend((period as u16).to_le_bytes());
+                }
+            }
+            if kind.class != Class::Empty {
                 coder.encode(own, &mut words, out)?;
             }
-            let class = if is_empty { Class::Empty } else { Class::Coded };
-            let mut kind = Kind { predictor: tile.predictor, class, outliers: tile.has_outliers }.pack();
-            if *filtered && !is_empty {
-                kind |= FILTERED;
-            }
+            let mut kind = kind.pack() | bits;
             if out.len() - start >= tile.len() * S::SIZE {
                 out.truncate(start);
                 encode::write_raw(plan, &plan.grid.tile(first + k), &mut x, out)?;

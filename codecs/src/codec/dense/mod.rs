@@ -14,6 +14,7 @@ mod filter;
 mod rans;
 mod tables;
 mod tokens;
+mod vectors;
 
 /// What everybody else knows of this codec.
 pub(crate) static CODEC: Codec = Codec {

@@ -2,9 +2,9 @@
 //! Residuals of a tile by range asymmetric numeral systems (Duda, arXiv:1311.2540), a state of 32 bits refilled by
 //! words of 16. FORMAT.md §4.4.
 
-use super::contexts::{BINS, CONTEXTS, EXPECTED, GROUPS, Rows, Shape, bin, walk};
+use super::contexts::{BINS, CONTEXTS, GROUPS, Rows, Shape, bin, walk};
 use super::tables::{Counts, FREQUENCY_BITS, TABLES, Table, Tables};
-use super::tokens::{self, TOKENS};
+use super::tokens::{self, EXPECTED, TOKENS};
 use crate::constants::LORENZO_TILE;
 use crate::error::{Damage, Error, Result};
 use crate::memory;
@@ -86,7 +86,7 @@ impl Coder {
             at += usize::from(is_low);
             if is_low { state << 16 | u32::from(word) } else { state }
         };
-        walk(
+        walk::<true>(
             extents,
             shape,
             residuals,
@@ -163,8 +163,8 @@ impl Scratch {
     }
 }
 
-/// Appends a tile's residuals less what a filter says, each with its context as [`Coder::encode`] wants it.
-#[inline(always)]
+/// Appends a tile's residuals less what a filter says, or the numbers of vectors, each with its context as
+/// [`Coder::encode`] wants it.
 pub(super) fn contexts(
     extents: [usize; 3],
     shape: Shape<'_>,
@@ -172,16 +172,21 @@ pub(super) fn contexts(
     scratch: &mut Scratch,
     out: &mut Vec<(u16, i32)>,
 ) {
-    walk(
-        extents,
-        shape,
-        residuals,
-        &mut scratch.magnitudes,
-        &mut scratch.rows,
+    vectorize(
         #[inline(always)]
-        |group, expected, coded| {
-            out.push(((group * EIGHTHS + expected / 8) as u16, coded));
-            coded
+        || {
+            walk::<false>(
+                extents,
+                shape,
+                residuals,
+                &mut scratch.magnitudes,
+                &mut scratch.rows,
+                #[inline(always)]
+                |group, expected, coded| {
+                    out.push(((group * EIGHTHS + expected / 8) as u16, coded));
+                    coded
+                },
+            );
         },
     );
 }
@@ -195,4 +200,4 @@ pub(super) fn count(coded: &[(u16, i32)], counts: &mut Counts) {
     }
 }
 
-const _: () = assert!(TOKENS <= 256 && CONTEXTS <= 1 << 10 && GROUPS * EIGHTHS <= 1 << 16);
+const _: () = assert!(TOKENS <= 256 && CONTEXTS <= 1 << 11 && GROUPS * EIGHTHS <= 1 << 16);

@@ -10,7 +10,7 @@
 
 use super::bits::{BitReader, BitWriter};
 use super::contexts::CONTEXTS;
-use super::tokens::{CLASSES, TOKENS, class};
+use super::tokens::{CLASSES, TOKENS, bits_beside, class};
 use crate::error::{Damage, Error, Result};
 use crate::memory;
 use crate::stage::estimate::log2;
@@ -19,6 +19,8 @@ use crate::stage::huffman::{unzigzag, zigzag};
 /// Frequencies of a table add up to 2^this.
 pub(super) const FREQUENCY_BITS: u32 = 12;
 const TOTAL: u32 = 1 << FREQUENCY_BITS;
+/// Bits of the context that a table begins at.
+const START_BITS: u32 = 11;
 /// The most tables.
 pub(super) const TABLES: usize = 64;
 /// Levels of classes that occur are from 1 to this.
@@ -87,6 +89,17 @@ impl Counts {
         }
     }
 
+    /// About how many bits the tokens and their tables take, in 256ths: with a table for each 16 contexts.
+    pub(super) fn bits(&self) -> u64 {
+        let rows = self.0.chunks(16).map(|rows| {
+            let counts: [u32; CLASSES] = std::array::from_fn(|class| rows.iter().map(|row| row[class]).sum());
+            let left = |class: usize| u64::from(counts[class]) * u64::from(bits_beside(class));
+            let cost = if counts.iter().all(|&n| n == 0) { 0 } else { Interval::new(0, counts).cost };
+            cost + 256 * (1..CLASSES).map(left).sum::<u64>()
+        });
+        rows.sum()
+    }
+
     /// The tables, by joining neighbours for as long as that saves bits, the pair that saves most first.
     pub(super) fn tables(&self) -> Tables {
         let occur = self.0.iter().enumerate().filter(|(_, row)| row.iter().any(|&n| n > 0));
@@ -125,7 +138,7 @@ struct Interval {
 impl Interval {
     fn new(start: usize, counts: [u32; CLASSES]) -> Self {
         /// A start, a number of classes.
-        const HEAD: u64 = 17;
+        const HEAD: u64 = 7 + START_BITS as u64;
         let n = counts.iter().sum::<u32>();
         let tokens = n_log2(n) - counts.iter().map(|&n| n_log2(n)).sum::<u64>();
         let levels = levels(&counts);
@@ -180,11 +193,10 @@ fn bits_of(difference: i32) -> u64 {
 }
 
 impl Tables {
-    /// Appends them.
+    /// Appends their bits.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        out.push(self.levels.len() as u8);
         let mut bits = BitWriter::new(out);
-        self.starts.iter().skip(1).for_each(|&start| bits.put(start as u32, 10));
+        self.starts.iter().skip(1).for_each(|&start| bits.put(start as u32, START_BITS));
         let mut before: &[u8] = &[];
         for levels in &self.levels {
             bits.put(levels.len() as u32, 7);
@@ -202,21 +214,19 @@ impl Tables {
         bits.end();
     }
 
-    /// Reads them, all checked.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
-        Self::parse(bytes).map_err(|why| Error::corrupt("dense head", why))
+    /// Reads this many, all checked.
+    pub(super) fn read(count: usize, bits: &[u8]) -> Result<Self, Error> {
+        Self::parse(count, bits).map_err(|why| Error::corrupt("dense head", why))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, Damage> {
-        let (&count, bytes) = bytes.split_first().ok_or("no number of tables")?;
-        let count = usize::from(count);
+    fn parse(count: usize, bytes: &[u8]) -> Result<Self, Damage> {
         if count > TABLES {
             return Err(format!("{count} tables, limit {TABLES}").into());
         }
         let mut bits = BitReader::new(bytes);
         let mut tables = Tables::default();
         for k in 0..count {
-            let start = if k == 0 { 0 } else { bits.take(10)? as usize };
+            let start = if k == 0 { 0 } else { bits.take(START_BITS)? as usize };
             if start >= CONTEXTS || tables.starts.last().is_some_and(|&before| start <= before) {
                 return Err(format!("table {k} begins at context {start}").into());
             }

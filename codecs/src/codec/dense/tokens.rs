@@ -12,6 +12,8 @@
 pub(super) const TOKENS: usize = 129;
 /// Classes of tokens that differ by the sign alone.
 pub(super) const CLASSES: usize = TOKENS - 8;
+/// What is expected of a magnitude, in 16ths of its unit, is below this.
+pub(super) const EXPECTED: usize = 16 * 249;
 /// The last token that leaves no bits.
 const DIRECT: u32 = 16;
 /// The token's class is this much less, above the direct ones.
@@ -56,6 +58,11 @@ pub(super) fn residual(token: u8, bits: u32) -> i32 {
 #[inline(always)]
 pub(super) fn class(token: usize) -> usize {
     if token <= DIRECT as usize { token.div_ceil(2) } else { token - SIGNS }
+}
+
+/// The bits that a class other than 0 leaves, the sign among them.
+pub(super) fn bits_beside(class: usize) -> u32 {
+    if class <= SIGNS { 1 } else { bits((class + SIGNS) as u8) }
 }
 
 /// 8 · log2(1 + n), rounded to nearest, for n below 256.

@@ -211,7 +211,8 @@ fn residuals<C: Coding>(
     out.fill(0);
     match coded.kind.class {
         Class::Coded => context.coding.residuals(coded, bytes, len, extents, scratch),
-        Class::FixedWidth => fixed(&bytes[..len], n, out),
+        Class::Other if C::FILTERED => context.coding.residuals(coded, bytes, len, extents, scratch),
+        Class::Other => fixed(&bytes[..len], n, out),
         _ if len == 0 => Ok(()),
         _ => Err(format!("{len} bytes for an empty tile").into()),
     }

@@ -335,7 +335,7 @@ pub(super) fn write<S: Scalar>(
             if len <= fixed {
                 out.extend_from_slice(&stream[..len]);
             } else {
-                kind.class = Class::FixedWidth;
+                kind.class = Class::Other;
                 write_fixed(bytes, mine, p.width, out);
             }
         }

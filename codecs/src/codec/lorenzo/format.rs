@@ -19,7 +19,8 @@ pub(crate) enum Class {
     Empty,
     /// As the codec's [`Coding`] does it.
     Coded,
-    FixedWidth,
+    /// In `lorenzo` with a fixed width, in `dense` vectors.
+    Other,
     /// No residuals: the values themselves.
     Raw,
 }
@@ -59,7 +60,7 @@ impl Kind {
                 0 => Predictor::Lorenzo(byte & 7),
                 _ => Predictor::Interpolation(Way { axes: byte & 7, finer: byte & 0x80 != 0 }),
             },
-            class: [Class::Empty, Class::Coded, Class::FixedWidth, Class::Raw][usize::from(byte >> 4 & 3)],
+            class: [Class::Empty, Class::Coded, Class::Other, Class::Raw][usize::from(byte >> 4 & 3)],
             outliers: byte & 0x40 != 0,
         };
         let raw = kind.class != Class::Raw || kind == Kind::RAW;
@@ -260,7 +261,7 @@ impl<'a> Tiles<'a> {
         let kind = Kind::unpack(if filtered { byte ^ FILTERED } else { byte }, self.log);
         let is_known = |kind: &Kind| match kind.class {
             Class::Coded => true,
-            Class::FixedWidth => !self.is_filtered,
+            Class::Other => !self.is_filtered || kind.predictor == Predictor::Lorenzo(0) && !filtered,
             _ => !filtered,
         };
         let kind = kind.filter(is_known).ok_or_else(|| format!("kind {byte:#04x}"))?;

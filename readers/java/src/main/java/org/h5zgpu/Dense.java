@@ -13,14 +13,17 @@ import java.math.BigInteger;
  *         the mean magnitude around it gives a context, and so a table   around
  *         a token by the table, and the bits that follow it              coded
  *         what the filter predicts is added
+ * vectors: the same coder, whose contexts are others                     DenseVectors
  * </pre>
  */
 final class Dense implements Lattices.Classes {
     private static final int TILE = 8192;
     private static final int CODED = 1;
-    private static final int FIXED = 2;
+    private static final int VECTORS = 2;
     private static final int INTERPOLATED = 8;
     private static final int FILTERED = 128;
+    private static final int OF_RESIDUALS = FILTERED | INTERPOLATED | 7;
+    private static final int LONGEST_PERIOD = 16;
     private static final int LEAST_STATE = 1 << 16;
     private static final int SLOTS = 4096;
     private static final int LAST_BIN = DenseTables.BINS - 1;
@@ -36,6 +39,7 @@ final class Dense implements Lattices.Classes {
     }
 
     private final DenseTables head = new DenseTables();
+    private DenseVectors vectors;
 
     // The tile at hand: where its words are, and its residuals in their order.
     private Section payload;
@@ -59,27 +63,39 @@ final class Dense implements Lattices.Classes {
     }
 
     /** Section 3.3. */
-    void check(int kind) throws Refused {
+    void check(int kind, int[] e) throws Refused {
         int kindClass = kind >> 4 & 3;
         boolean filtered = (kind & (FILTERED | INTERPOLATED)) == FILTERED;
-        Refused.when(kindClass == FIXED || (filtered && kindClass != CODED), "D9", "kind %02x: class 2, or filtered "
-                + "and not coded", kind);
+        boolean ofVectors = kindClass == VECTORS;
+        Refused.when(ofVectors ? (kind & OF_RESIDUALS) != 0 : filtered && kindClass != CODED, "D9", "kind %02x: "
+                + "class 2 with axes, bit 3 or bit 7, or filtered and not coded", kind);
+        Refused.when(ofVectors && (head.vectors == null || e[2] < 2 || e[2] > 4), "D14",
+                "vectors of %d components, in a frame with%s weights of vectors", e[2],
+                head.vectors == null ? "out" : "");
         Refused.when(filtered && head.filters[kind & 7] == null, "D10", "no filter for the set of axes %d", kind & 7);
     }
 
-    /** Sections 4.2 to 4.4: the residuals of a coded tile of the extents e. */
+    /** Sections 4.2 to 4.5: the residuals of a coded tile of the extents e, or the quanta of one of vectors. */
     void residuals(int kind, Section from, int at, int behind, Lattices lattices, int[] e, int[] into)
             throws Refused {
-        Refused.when(head.count == 0 || behind - at < 4, "D11",
-                "coded, with %d bytes of words, by %d tables", behind - at, head.count);
+        boolean ofVectors = (kind >> 4 & 3) == VECTORS;
+        int period = ofVectors && behind - at >= 2 ? from.u16(at) : 0;
+        Refused.when(ofVectors && (period < 1 || period > LONGEST_PERIOD), "D15", "vectors of the period %d in %d "
+                + "bytes", period, behind - at);
+        next = ofVectors ? at + 2 : at;
+        Refused.when(head.count == 0 || behind - next < 4, "D11",
+                "coded, with %d bytes of words, by %d tables", behind - next, head.count);
         payload = from;
-        next = at + 4;
         end = behind;
         residuals = into;
         begin = 0;
-        state = payload.u32(at);
+        state = payload.u32(next);
+        next += 4;
         Refused.when(state < LEAST_STATE, "D12", "a first state %x, below 2^16", state);
-        if ((kind & INTERPOLATED) != 0) {
+        if (ofVectors) {
+            vectors = vectors == null ? new DenseVectors(this, head.vectors) : vectors;
+            vectors.read(period, e, into);
+        } else if ((kind & INTERPOLATED) != 0) {
             lattices.classes(this);
         } else {
             int axes = kind & 7;
@@ -117,7 +133,7 @@ final class Dense implements Lattices.Classes {
                     if (Integer.bitCount(fresh) > 1) {
                         beside(fresh, z, y, x);
                     }
-                    int c = coded(head.tables[DenseTables.BINS * (border ? group + 1 : group) + bin()]);
+                    int c = coded(border ? group + 1 : group, weight == 0 ? LAST_BIN : bin(16 * total / weight));
                     m[i] = magnitude;
                     if (filter != null && !border) {
                         c += predicted(filter, begin + i, e, z - firstPlane, y - firstRow, x - firstPlace,
@@ -177,11 +193,7 @@ final class Dense implements Lattices.Classes {
         }
     }
 
-    private int bin() {
-        if (weight == 0) {
-            return LAST_BIN;
-        }
-        int expected = 16 * total / weight;
+    static int bin(int expected) {
         return expected < 128 ? expected / 8 : Math.min(16 + (expected - 128) / 32, LAST_BIN);
     }
 
@@ -211,8 +223,15 @@ final class Dense implements Lattices.Classes {
         return sum >> 6;
     }
 
-    /** Section 4.4: the next number by a table; sets its magnitude. */
-    private int coded(DenseTables.Table table) throws Refused {
+    /** Section 4.1, of a number without a sign. */
+    static int magnitude(int n) {
+        int shift = Math.max(24 - Integer.numberOfLeadingZeros(n), 0);
+        return MAGNITUDE[n >>> shift] + 8 * shift;
+    }
+
+    /** Section 4.4: the next number in a context; sets its magnitude. */
+    int coded(int group, int bin) throws Refused {
+        DenseTables.Table table = head.tables[DenseTables.BINS * group + bin];
         int slot = (int) state & SLOTS - 1;
         int token = table.token[slot] & 0xFF;
         state = table.frequency[token] * (state / SLOTS) + slot - table.start[token];
@@ -228,8 +247,7 @@ final class Dense implements Lattices.Classes {
         x |= bits(k + 2 - low) << low;
         // Up to 2^31, as an unsigned number.
         int m = (4 + (token - ESCAPES) % 4 << k + 1) + x / 2 + 1;
-        int shift = Math.max(24 - Integer.numberOfLeadingZeros(m), 0);
-        magnitude = MAGNITUDE[m >>> shift] + 8 * shift;
+        magnitude = magnitude(m);
         return x % 2 == 0 ? m : -m;
     }
 

@@ -5,7 +5,7 @@ package org.h5zgpu;
  * The head of a frame of {@code dense}, section 3.2 of its FORMAT.md: filters, and tables of frequencies.
  *
  * <pre>
- * u16 length; u8 filtered sets of axes; 9 weights for each; u8 tables
+ * u16 length; u8 filtered sets of axes; 9 weights for each; u8 tables, and 4 weights of vectors where bit 7 is 1
  * bits, the lowest of each byte first:
  *     for each table but the first: the first context that has it
  *     for each table: how many classes, and for each the difference of its level from what is expected
@@ -19,8 +19,9 @@ final class DenseTables {
     static final int WEIGHTS = 9;
     static final int BINS = 64;
 
-    private static final int CONTEXTS = 12 * BINS;
+    private static final int CONTEXTS = 24 * BINS;
     private static final int TABLES = 64;
+    private static final int WITH_VECTORS = 128;
     private static final int CLASSES = 121;
     private static final int HIGHEST_LEVEL = 49;
     private static final int SCALE = 4096;
@@ -37,6 +38,8 @@ final class DenseTables {
 
     /** By set of axes; null where the set has no filter. */
     final int[][] filters = new int[8][];
+    /** Null where the head has none. */
+    int[] vectors;
     /** By context. */
     final Table[] tables = new Table[CONTEXTS];
     /** How many tables there are. */
@@ -58,14 +61,18 @@ final class DenseTables {
                 Integer.bitCount(sets), length);
         for (int a = 0; a < filters.length; a++) {
             if ((sets >> a & 1) != 0) {
-                filters[a] = new int[WEIGHTS];
-                for (int k = 0; k < WEIGHTS; k++) {
-                    filters[a][k] = (byte) head.u8(at++);
-                }
+                filters[a] = weights(at, WEIGHTS);
+                at += WEIGHTS;
             }
         }
-        count = head.u8(at++);
+        count = head.u8(at) & WITH_VECTORS - 1;
+        boolean withVectors = head.u8(at++) >= WITH_VECTORS;
         Refused.when(count > TABLES, "D3", "%d tables, allowed are %d", count, TABLES);
+        if (withVectors) {
+            Refused.when(length - at < 4, "D2", "weights of vectors in the last %d bytes of the head", length - at);
+            vectors = weights(at, 4);
+            at += 4;
+        }
         next = 8L * at;
         end = 8L * length;
         readTables();
@@ -74,6 +81,14 @@ final class DenseTables {
         }
         Refused.when(next < end, "D8", "%d bytes behind the last table", (end - next) / 8);
         return length;
+    }
+
+    private int[] weights(int at, int number) {
+        int[] found = new int[number];
+        for (int k = 0; k < number; k++) {
+            found[k] = (byte) head.u8(at + k);
+        }
+        return found;
     }
 
     private int take(int bits) throws Refused {
@@ -88,7 +103,7 @@ final class DenseTables {
     private void readTables() throws Refused {
         int[] begin = new int[count + 1];
         for (int k = 1; k < count; k++) {
-            begin[k] = take(10);
+            begin[k] = take(11);
             Refused.when(begin[k] <= begin[k - 1] || begin[k] >= CONTEXTS, "D4",
                     "table %d begins at context %d, the one before at %d", k, begin[k], begin[k - 1]);
         }

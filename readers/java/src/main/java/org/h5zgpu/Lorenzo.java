@@ -192,7 +192,7 @@ final strictfp class Lorenzo {
         int kindClass = kind >> 4 & 3;
         boolean interpolated = (kind & INTERPOLATED) != 0;
         if (dense != null) {
-            dense.check(kind);
+            dense.check(kind, e);
         }
         if (kindClass == RAW) {
             Refused.when(kind != RAW << 4, "L16", "raw, with kind %02x", kind);

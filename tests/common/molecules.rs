@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trajectories of rigid molecules: whole numbers, sums, products, quotients and square roots.
+
+use super::Random;
+
+/// Rigid molecules of three atoms, or of a fourth between them where the seed is even, that drift and turn from frame
+/// to frame: frames, atoms and components. From a seed of 100 on some are holes.
+pub fn molecules(dims: &[u64], random: &mut Random, seed: u64) -> Vec<f64> {
+    const SITES: [[f64; 3]; 4] = [[0.0; 3], [0.0957, 0.0, 0.0], [-0.024, 0.0927, 0.0], [0.0105, 0.0137, 0.0]];
+    let (parts, atoms) = (dims[dims.len() - 1] as usize, dims[dims.len() - 2] as usize);
+    let (frames, period) = (dims[..dims.len() - 2].iter().product::<u64>(), if seed.is_multiple_of(2) { 4 } else { 3 });
+    let mut step = |of: &mut [f64], by: f64| of.iter_mut().for_each(|v| *v += by * (random.unit() - 0.5));
+    let mut all: Vec<([f64; 3], [f64; 4])> = vec![([2.0; 3], [0.0; 4]); atoms.div_ceil(period)];
+    all.iter_mut().for_each(|(center, turn)| {
+        step(center, 4.0);
+        step(turn, 2.0);
+    });
+    let mut values = Vec::new();
+    for _ in 0..frames {
+        for i in 0..atoms {
+            let (center, turn) = all[i / period];
+            let length = turn.iter().map(|q| q * q).sum::<f64>().sqrt();
+            let [w, x, y, z] = turn.map(|q| q / length);
+            let [a, b, _] = SITES[i % period];
+            let place = [
+                center[0] + a * (1.0 - 2.0 * (y * y + z * z)) + b * 2.0 * (x * y - w * z),
+                center[1] + a * 2.0 * (x * y + w * z) + b * (1.0 - 2.0 * (x * x + z * z)),
+                center[2] + a * 2.0 * (x * z - w * y) + b * 2.0 * (y * z + w * x),
+                center[0] - center[1],
+            ];
+            values.extend(&place[..parts]);
+        }
+        all.iter_mut().for_each(|(center, turn)| {
+            step(center, 0.05);
+            step(turn, 0.3);
+        });
+    }
+    let is_hole = |i: usize| seed >= 100 && i % 89 == 88;
+    values.iter().enumerate().map(|(i, &x)| if is_hole(i) { f64::NAN } else { x }).collect()
+}
