@@ -89,7 +89,7 @@ rust:
 	@echo "Python packages for the tests"
 	@$(PIP) -r $< && touch $@
 
-# Wheels of h5py with older versions of HDF5, each in a folder of its own.
+# Wheels of h5py with other builds of HDF5, each in a folder of its own.
 .env/older/%: tests/hosts/older/%.txt | .env/made
 	@echo "h5py with $*"
 	@rm -rf $@ && $(PIP) --no-deps --target $@ -r $< && touch $@
@@ -144,7 +144,7 @@ test test-all: rust .env/made
 	    wait $$tools && exit $$compiler
 	@CARGO=$(CARGO) $(if $(HERE),H5Z_GPU_ARCHS=$(or $(H5Z_GPU_ARCHS),$(HERE))) tests/run.sh $(if $(filter test-all,$@),all)
 
-environments: .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14
+environments: .env/check .env/site .env/older/hdf5-1.12 .env/older/hdf5-1.14 .env/older/ros3
 
 check: rust .env/check $(CUDA_COMPILER)
 	@CARGO=$(CARGO) tests/run.sh check

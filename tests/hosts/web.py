@@ -13,7 +13,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, files, latency=0.0):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.latency = files, latency
+        self.files, self.latency, self.version = files, latency, 1
         self.asked, self.now, self.most = [], 0, 0
         self.lock = threading.Lock()
         self.refuse = self.cut = None  # whether a range is answered by an error, or ends early
@@ -70,6 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if asked:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
         self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", f'"{self.server.version}"')
         self.send_header("Content-Length", str(last + 1 - first))
         self.end_headers()
         if body:

@@ -4,8 +4,8 @@
 HDF5 hands a filter chunk by chunk, under one lock, and copies rows with one thread. Here the plugin gathers, encodes,
 decodes and scatters many chunks at a time; frames go into the file by H5Dwrite_chunk and are read from it by pread. The
 file is the same: `write` makes the frames that the filter makes, `read` takes those that any program wrote. Of a file
-that is an object of Python, `remote` fetches them. What this way cannot take goes through h5py as ever, and one line of
-the log `h5z_gpu` says why.
+on a server, or one that is an object of Python, `remote` fetches them. What this way cannot take goes through h5py as
+ever, and one line of the log `h5z_gpu` says why.
 """
 from __future__ import annotations
 

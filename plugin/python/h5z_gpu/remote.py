@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Boxes of datasets whose file is an object of Python: on a web server, in an object store, in memory.
+"""Boxes of datasets whose file has no descriptor: on a web server, in an object store, in memory.
 
-h5py reads such a file through the object's `seek` and `read`, and HDF5 asks for one chunk after the other: each costs a
-request and its latency. Here HDF5 tells where the chunks are, as it does for files of the system. Then
+Either the file is an object of Python, which h5py reads through its `seek` and `read`, or HDF5 reads it by its URL
+(ros3.py). HDF5 asks for one chunk after the other, and each costs a request and its latency. Here HDF5 tells where the
+chunks are, as it does for files of the system. Then
 
     frames that lie together become one range of bytes
     threads fetch ranges, many at a time, ahead of the decoder
@@ -29,6 +30,7 @@ from .filters import FILTER_ID
 from .index import ChunkList, asked, chunk_list, distrust, function_of_hdf5, hdf5, size_of, unwrapped, why_not_raw
 from .library import checked, failure, lib
 from .mltypes import hdf5_type
+from .ros3 import UrlFile
 from .transfer import OtherWay
 from .views import copy, described, numbers, origins_of
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     import h5py
 
 # Requests at a time. A request of some milliseconds' latency brings little; aiohttp opens 100 connections at most.
-_AT_ONCE = 16
+_AT_ONCE = 32
 # Frames that are no further apart than this come in one request: the bytes between take less time than a request's
 # latency.
 _GAP = 256 << 10
@@ -54,13 +56,13 @@ Fetch = Callable[[int, int], bytes]
 
 
 def file_object(dataset: h5py.Dataset) -> Any:
-    """The object that h5py reads the dataset's file through; None where HDF5 reads it without Python."""
+    """The object that h5py reads the dataset's file through, or one for a URL that HDF5 reads; None for other files."""
     import h5py
 
     # The driver came with h5py 2.9, HDF5 of that age may have no H5Dwrite_chunk.
     library, access = hdf5(), h5py.h5i.get_file_id(dataset.id).get_access_plist()
     if library is None or access.get_driver() != h5py.h5fd.fileobj_driver:
-        return None
+        return UrlFile(dataset) if library and dataset.file.driver == "ros3" else None
     place = library.H5Pget_driver_info(access.id)
     return ctypes.cast(place, ctypes.py_object).value if place else None
 
@@ -125,6 +127,8 @@ class Remote:
         self.out, self.start, self.threads, self.fills = out, start, threads, fill_damaged
         self.fill_value = _fill_value(dataset)
         check_frames(dataset, out)
+        if isinstance(file, UrlFile):
+            file.open(dataset)
         self.chunk, self.view = dataset.chunks, described(out, devices)
         self.raw_len = int(np.prod(self.chunk, dtype=np.int64)) * out.dtype.itemsize
         self.bytes = int(np.prod(out.shape, dtype=np.int64)) * out.dtype.itemsize
@@ -265,19 +269,17 @@ def check_frames(dataset: h5py.Dataset, out: np.ndarray | DeviceArray) -> None:
     """Raises OtherWay for a dataset that HDF5's pipeline is to read."""
     import h5py
 
-    plan, access = dataset.id.get_create_plist(), dataset.file.id.get_access_plist()
+    plan = dataset.id.get_create_plist()
     if dataset.file.mode != "r" or dataset.file.swmr_mode:
         raise OtherWay("the file is open for writing, or for single writer, multiple readers")
     if dataset.chunks is None:
         raise OtherWay("the dataset is not stored in chunks")
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
     if filters != [FILTER_ID]:
-        raise OtherWay(f"its filters are {filters}, not {FILTER_ID} alone, and the file is an object of Python")
+        raise OtherWay(f"its filters are {filters}, not {FILTER_ID} alone, and the file has no descriptor")
     kind = dataset.id.get_type()
     if kind.get_class() not in (h5py.h5t.INTEGER, h5py.h5t.FLOAT) or kind != hdf5_type(out.dtype):
         raise OtherWay(f"its type {dataset.dtype} is not one of NumPy's numbers as it stands in memory")
-    if hasattr(access, "get_page_buffer_size") and access.get_page_buffer_size()[0]:
-        raise OtherWay("the file has a page buffer")
     if not function_of_hdf5():
         raise OtherWay("this HDF5 has no H5Dwrite_chunk, which came with 1.10.3")
     library, options, index = hdf5(), ctypes.c_uint(0), ctypes.c_int(-1)
@@ -359,6 +361,8 @@ def _fetch(file: Any) -> Fetch | None:
     Files of fsspec on which `_fetch_range` is defined, the method that a class of files has to bring, ask the server
     as they were opened to: with their headers, for their version. Others are asked for by their path.
     """
+    if isinstance(file, UrlFile):
+        return file.fetch
     fs, path = getattr(file, "fs", None), getattr(file, "path", None)
     if fs is None or path is None or getattr(fs, "asynchronous", False):
         return None
