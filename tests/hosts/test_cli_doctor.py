@@ -100,6 +100,9 @@ def places(tmp_path_factory):
     data[info.byte_offset + info.size // 2] ^= 1
     (tmp / "bad.h5").write_bytes(data)
     (tmp / "short.h5").write_bytes(data[: len(data) // 2])
+    filters = data.index(b"\1\1" + bytes(6) + (443).to_bytes(2, "little"))  # version 1, one filter
+    data[filters] = 3
+    (tmp / "newer.h5").write_bytes(data)
     return tmp
 
 
@@ -145,6 +148,9 @@ BROKEN = {
                              ["foreign/libh5zgpu.so is built for aarch64, this machine is x86_64"]),
     "damaged file": (lambda p: doctor(p / "bad.h5", HDF5_PLUGIN_PATH=OURS),
                      ["bad.h5 is damaged: /v: 1 damaged: chunk at (0, 16, 0)", "h5z-gpu recover"]),
+    "file of a newer HDF5": (lambda p: doctor(p / "newer.h5", HDF5_PLUGIN_PATH=OURS),
+                             ["/v: bad version number for filter pipeline message; a newer HDF5 has written it so",
+                              'write it anew there with libver=("v110", "v114")']),
     "file cut short": (lambda p: doctor(p / "short.h5", HDF5_PLUGIN_PATH=OURS),
                        ["short.h5 is cut short: it has", "get the file again"]),
     "path cut at a blank": (lambda p: doctor(HDF5_PLUGIN_PATH=p / "my"), ["my plugins'", "put the value in quotes"]),

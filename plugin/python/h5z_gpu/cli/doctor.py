@@ -74,6 +74,7 @@ def _file(path: str) -> dict[str, Any]:
 
     try:
         from .inspect import examine
+        from .objects import NEWER
     except ImportError as why:
         return {"file": path, "verdict": f"not looked at: {why}", "problems": []}
     try:
@@ -91,8 +92,10 @@ def _file(path: str) -> dict[str, Any]:
         more = " ..." if len(chunks) > 3 else ""
         where = f"{w['damaged']} damaged: {', '.join(chunks[:3])}{more}" if chunks else w.get(
             "unreadable", w.get("damaged_index", ""))
-        problems.append(problem(f"{path} is damaged: {w['name']}: {where}",
-                                f"get the file again, or h5z-gpu recover {quoted(path)} OUT"))  # fmt: skip
+        todo = f"get the file again, or h5z-gpu recover {quoted(path)} OUT"
+        if where.endswith(NEWER):
+            todo = f'read it with that HDF5, and write it anew there with libver=("v110", "v114"); or {todo}'
+        problems.append(problem(f"{path} is damaged: {w['name']}: {where}", todo))
     ours = sum("asked" in w for w in found)
     verdict = "damaged" if bad else f"well: {ours} datasets with the filter, every chunk can be decoded"
     return {"file": path, "verdict": verdict, "problems": problems}
