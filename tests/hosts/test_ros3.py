@@ -88,6 +88,17 @@ def test_the_lines_of_the_page(program):
         assert md5(A) in text and len(ours(s)) == 4, text
 
 
+def test_xarray_s_engine():
+    code = """
+import sys, hashlib, xarray, h5z_gpu.backend
+with xarray.open_dataset(sys.argv[1], engine=h5z_gpu.backend.Engine, driver="ros3", phony_dims="sort") as d:
+    print(hashlib.md5(d.v.values).hexdigest())
+"""
+    with server({"bucket/a.h5": NOISE}) as s:
+        text = said("2.1", s, code=code)
+        assert md5(A) in text and len(ours(s)) == 4, text
+
+
 def test_names_of_a_store():
     with server({"bucket/sub%20dir/a.h5": NOISE, "bucket/a.h5": NOISE}) as s:
         text = said("2.1", s, url="s3://bucket/sub%20dir/a.h5")
