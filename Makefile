@@ -6,7 +6,8 @@
 # make test-all everything: all matrices, long models, kernels for all GPUs, readers, packages, other machines (hours)
 # make bench    speed and ratio beside other codecs, and repack beside h5repack
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
-#               in target/compare. Then without loss on one core, on integers, decimals and floats: another table there.
+#               in target/compare. Then without loss on one core, on integers, decimals and floats, and trajectories of
+#               molecules beside SZ3 and XTC: more tables there.
 #               On a machine with a GPU also beside nvCOMP, there
 # make check-copies   copies of HDF5 files out of other people's packages, which are fetched into target/real
 # make site     the documentation, docs/, as a web site in target/site
@@ -154,10 +155,12 @@ bench: $(PLUGIN) .env/bench target/fields/full/done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/through_h5py.py
 	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python $(PY) tests/bench/copies.py
 
-compare: $(PLUGIN) .env/bench target/fields/full/done target/fields/lossless/done
+compare: $(PLUGIN) .env/bench $(patsubst %,target/fields/%/done,full lossless trajectories)
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_DEVICE=cpu $(PY) tests/bench/compare.py target/fields/full
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" $(PY) tests/bench/compare_lossless.py target/fields/lossless \
 	    target/fields/full
+	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python $(PY) tests/bench/compare_trajectories.py \
+	    target/fields/trajectories
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python \
 	    $(PY) tests/bench/unchanged.py
 	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
@@ -207,6 +210,10 @@ tools:
 
 target/fields/lossless/done: $(addprefix tests/fields/,lossless.py floats.py make.py packages.py readers.py) .env/tests
 	@$(PY) tests/fields/lossless.py target/fields/lossless
+	@touch $@
+
+target/fields/trajectories/done: $(addprefix tests/fields/,trajectories.py make.py packages.py) .env/tests
+	@$(PY) tests/fields/trajectories.py target/fields/trajectories
 	@touch $@
 
 target/fields/%/done: tests/fields/make.py tests/fields/packages.py .env/tests

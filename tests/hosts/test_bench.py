@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the comparisons with other filters give them: tests/bench/compare.py and compare_lossless.py. They are not run
-here, for they take minutes."""
+"""What the comparisons with other filters give them: tests/bench/compare.py, compare_lossless.py and
+compare_trajectories.py. They are not run here, for they take minutes."""
 import sys
 
 import h5py
@@ -13,6 +13,7 @@ from compare import field
 from compare_lossless import chunk_of
 from compare_lossless_page import means, section
 from compare_page import into
+from compare_trajectories import measure, xtc
 
 
 @pytest.mark.parametrize("name", ["ocean_temp", "ocean_1e20", "ocean_undeclared", "sea_level", "relief"])
@@ -65,3 +66,9 @@ def test_a_section_takes_the_place_of_the_last_one(tmp_path):
     assert page.read_text() == "# A\n\n## B\n\nnew\n\n### C\n\nbehind\n"
     section(page, "### C", "last\n")
     assert page.read_text() == "# A\n\n## B\n\nnew\n\n### C\n\nlast\n\n"
+
+
+def test_xtc_gets_the_precision_of_the_bound():
+    """Within it, and not by much, also far from zero, where f32 rounds by a part of it."""
+    x = np.random.default_rng(1).uniform(0, 30, (2, 3000, 3)).astype("f4")
+    assert all(0.9 < measure(xtc(), x, bound, 1)[3] <= 1 for bound in (5e-3, 5e-5))
