@@ -16,6 +16,7 @@ import judge
 import numpy as np
 import pytest
 from conftest import HERE, PLUGIN, ROOT, clean, run
+from MDAnalysis.lib.formats.libmdaxdr import TRRFile
 from programs import filters, listed, stored_bytes
 from samples import page_files, temperatures
 from test_parallel import frames
@@ -311,7 +312,19 @@ def detectors(desk, tas):
         assert (f["sum"][...] == plain.sum(0)).all() and (f["mask"][...] == (plain[0] == 65535)).all()
 
 
-CHECKS |= {"detectors.md": detectors}
+def trajectories(desk, tas):
+    """What MDAnalysis wrote and what h5py wrote, beside the trajectory; its rounding on the way to Å and back is in the
+    bounds."""
+    with TRRFile(str(desk / "md.trr")) as f:
+        x = np.stack([frame.x for frame in f])
+    for name, scale, bound, chunk in (("small", 1, 5.01e-4, 1), ("dense", 10, 5.01e-3, 16)):
+        path = "particles/trajectory/position/value"
+        with h5py.File(desk / f"{name}.h5md") as f:
+            assert 0.99 < judge.check(x * np.float32(scale), f[path][...], "abs", bound) <= 1
+            assert f[path].chunks == (chunk, 3000, 3)
+
+
+CHECKS |= {"detectors.md": detectors, "trajectories.md": trajectories}
 
 
 def test_every_check_has_a_page():

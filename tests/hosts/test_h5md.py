@@ -88,3 +88,42 @@ def test_the_writer_of_mdanalysis_takes_the_filter(chunk, imports, how, there):
     """One bound for positions, velocities and forces, as its documentation says; without our package by a number."""
     (use if imports == "h5z_gpu" else python)(WRITE.format(imports=imports, how=how), there)
     judged(there, "same.h5md", dict.fromkeys(BOUNDS, 5e-4), chunk)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_dataset_that_is_held_open_keeps_the_decoded_chunk(held, there):
+    """MDAnalysis opens the dataset for each frame. The chunk is spoiled in the file after its first frame was read: who
+    reads the next one from what is decoded does not notice."""
+    use(START + """
+import h5z_gpu
+h5md.create("out.h5md", arrays, 4, {"position": h5z_gpu.Lossy(absolute=5e-4)})
+""", there)
+    read = START + f"""
+import h5py
+from MDAnalysis.coordinates.H5MD import H5MDReader
+name = "particles/trajectory/position/value"
+held = h5py.File("out.h5md")[name] if {held} else None
+with H5MDReader("out.h5md", convert_units=False) as r:
+    r[0]
+    with h5py.File("out.h5md") as f:
+        at = f[name].id.get_chunk_info(0).byte_offset + 500
+    with open("out.h5md", "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([byte ^ 1]))
+    assert abs(r[1].positions - arrays["position"][1]).max() < 5.1e-4
+"""
+    said = python(read, there, ok=held)
+    assert held or "h5z-gpu" in said, said
+
+
+def test_a_frame_larger_than_the_cache_is_coded_twice_by_mdanalysis(tmp_path):
+    """In Å first, then converted; the documentation says by how much it is off, and that h5z_gpu.write is not."""
+    arrays = {"position": np.random.default_rng(1).uniform(0, 20, (1, 750_000, 3)).astype("f4"), "edges": np.ones(1)}
+    np.savez(tmp_path / "in.npz", **arrays)
+    h5md.create(tmp_path / "plain.h5md", arrays, 1)
+    use(WRITE.format(imports="h5z_gpu", how="compression=h5z_gpu.Lossy(absolute=5e-4)"), tmp_path)
+    with h5py.File(tmp_path / "out.h5md") as f, h5py.File(tmp_path / "same.h5md") as g:
+        path = "particles/trajectory/position/value"
+        assert 5e-4 < np.abs(f[path][...].astype("f8") - g[path][...]).max() <= 5.51e-4
