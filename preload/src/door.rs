@@ -332,13 +332,13 @@ unsafe fn type_of(q: &Questions, memory: Hid) -> Result<(CString, usize), Why> {
 }
 
 /// What is printed of HDF5's failures; given back when this goes. A question that fails is nobody's failure.
-struct Silence<'a> {
+pub(crate) struct Silence<'a> {
     q: &'a Questions,
     before: Option<(Auto, *mut c_void)>,
 }
 
 impl<'a> Silence<'a> {
-    fn new(q: &'a Questions) -> Self {
+    pub(crate) fn new(q: &'a Questions) -> Self {
         let (mut is_v2, mut auto, mut data): (c_uint, Auto, _) = (0, None, ptr::null_mut());
         // SAFETY: variables for the answers. A function of version 1 cannot be asked for: it stays.
         let known = unsafe {

@@ -17,11 +17,11 @@ use std::ptr;
 
 thread_local! {
     /// The address that the call of this thread returns to.
-    static RETURN: Cell<*const c_void> = const { Cell::new(ptr::null()) };
+    pub(crate) static RETURN: Cell<*const c_void> = const { Cell::new(ptr::null()) };
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-extern "C" fn note(ret: *const c_void) {
+pub(crate) extern "C" fn note(ret: *const c_void) {
     RETURN.set(ret);
 }
 
@@ -42,7 +42,7 @@ macro_rules! entry {
                 ".cfi_startproc", "endbr64", "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
                 "sub rsp, 8", ".cfi_adjust_cfa_offset 56", "mov rdi, [rsp + 56]", "call {note}", "add rsp, 8", "pop r9",
                 "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi", ".cfi_adjust_cfa_offset -56", "jmp {inner}",
-                ".cfi_endproc", note = sym note, inner = sym $inner
+                ".cfi_endproc", note = sym $crate::entries::note, inner = sym $inner
             )
         }
 
@@ -54,7 +54,7 @@ macro_rules! entry {
                 "hint #34", "stp x29, x30, [sp, #-80]!", "stp x0, x1, [sp, #16]", "stp x2, x3, [sp, #32]",
                 "stp x4, x5, [sp, #48]", "stp x6, x7, [sp, #64]", "mov x0, x30", "bl {note}", "ldp x0, x1, [sp, #16]",
                 "ldp x2, x3, [sp, #32]", "ldp x4, x5, [sp, #48]", "ldp x6, x7, [sp, #64]", "ldp x29, x30, [sp], #80",
-                "b {inner}", note = sym note, inner = sym $inner
+                "b {inner}", note = sym $crate::entries::note, inner = sym $inner
             )
         }
 
@@ -66,6 +66,8 @@ macro_rules! entry {
         }
     };
 }
+
+pub(crate) use entry;
 
 /// The four calls of one direction.
 macro_rules! calls {

@@ -36,6 +36,17 @@ table! {
 }
 
 table! {
+    /// How datasets are created, and the filters of a list.
+    Creation {
+        fn create = H5Dcreate2(Hid, *const c_char, Hid, Hid, Hid, Hid, Hid) -> Hid;
+        fn create_anonymous = H5Dcreate_anon(Hid, Hid, Hid, Hid, Hid) -> Hid;
+        fn is_available = H5Zfilter_avail(c_int) -> c_int;
+        fn set_filter = H5Pset_filter(Hid, c_int, c_uint, usize, *const c_uint) -> c_int;
+        fn remove_filter = H5Premove_filter(Hid, c_int) -> c_int;
+    }
+}
+
+table! {
     /// What is asked before a call takes the short way.
     Questions {
         fn kind = H5Iget_type(Hid) -> c_int;

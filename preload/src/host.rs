@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An HDF5 library. There may be several in a process: each Python wheel brings its own.
 
-use crate::hdf5::{Errors, Lock, Questions, Real};
+use crate::hdf5::{Creation, Errors, Lock, Questions, Real};
 use crate::module::Module;
 use crate::newer::{Connectors, Several};
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// An HDF5 library, by what of it is called.
 pub(crate) struct Host {
     pub real: Real,
+    pub(crate) creation: Option<Creation>,
     /// `None`: older than 1.10. All its calls go straight on.
     pub questions: Option<Questions>,
     /// `None`: older than 1.14.
@@ -34,6 +35,7 @@ impl Host {
         }
         let host: &'static Host = Box::leak(Box::new(Host {
             real: Real::find(library).ok()?,
+            creation: Creation::find(library).ok(),
             questions: Questions::find(library).ok(),
             several: Several::find(library).ok(),
             connectors: Connectors::find(library).ok(),

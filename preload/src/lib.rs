@@ -17,6 +17,8 @@
 //!                                               folder; "another way", or any failure of reading ──► HDF5
 //! ```
 //!
+//! create.rs, where `run --deflate` asks for it, gives datasets that are created this filter in the place of deflate.
+//!
 //! Nothing is kept from one call to the next that could change: no index, no dataset, no open file. Nothing is held
 //! back: what a call has written is in HDF5's hands when it returns. A failure to read is left to HDF5, which reads
 //! again and gives the error that the program knows.
@@ -29,6 +31,7 @@ mod entry;
 #[path = "../../plugin/src/table.rs"]
 #[macro_use]
 mod table;
+mod create;
 mod door;
 mod entries;
 mod explain;

@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// At its end the program says of each dataset which way its calls went, and why
     #[arg(long)]
     explain: bool,
+    /// A bound as one number (511002: 0.01), for its floating-point datasets of two axes or more that ask for deflate
+    #[arg(long, value_name = "NUMBER")]
+    deflate: Option<u32>,
     /// Where its calls are met
     #[arg(long, value_enum, default_value_t = Door::Preload)]
     door: Door,
@@ -60,6 +63,10 @@ pub(crate) fn run(a: &Args) -> Outcome {
         libraries.push(theirs);
     }
     command.env("LD_PRELOAD", libraries).env("HDF5_PLUGIN_PATH", folders);
+    if let Some(number) = a.deflate {
+        h5z_gpu::words::request(&[number])?;
+        command.env("H5Z_GPU_DEFLATE", number.to_string());
+    }
     if a.explain {
         command.env("H5Z_GPU_EXPLAIN", "1");
     }

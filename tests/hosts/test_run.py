@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import BUILT, HERE, PLUGIN, ROOT, clean, hdf5_dir, run, sample, use
+from programs import filters
 
 H5Z_GPU = BUILT / "bin/h5z-gpu"
 OLDER = {"1.12": "hdf5-1.12", "1.14": "hdf5-1.14", "2.0": ""}
@@ -242,6 +243,56 @@ import h5z_gpu
 assert (h5z_gpu.load(sys.argv[1])["lossy"] == x).all()
 print(abs(x).sum())
 """
+
+
+DEFLATED = """
+import h5py, sys
+import numpy as np
+from samples import sample
+x = sample(np.float64, (40, 130, 170))
+with h5py.File(sys.argv[1], "w") as f:
+    def new(name, a, **more):
+        f.create_dataset(name, data=a, chunks=(10, 64, 64)[:a.ndim], **more)
+    new("deep/er/plain", x, compression="gzip")
+    for order in "<>":
+        new("all" + order, x.astype(order + "f4"), compression="gzip", shuffle=True, fletcher32=True)
+    new("axis", x[:, 0, 0], compression="gzip")
+    new("whole", x.astype("i4"), compression="gzip", shuffle=True)
+    new("other", x, compression="lzf")
+    new("scaled", x, compression="gzip", scaleoffset=3)
+    new("none", x)
+    f["piece"] = x
+print(h5py.version.hdf5_version)
+"""
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_deflate_becomes_this_filter(version, tmp_path):
+    """Of floating-point numbers in two axes or more, and of nothing else."""
+    env = clean(PYTHONPATH=f"{HERE}:{ROOT / '.env/older' / OLDER[version]}" if OLDER[version] else str(HERE))
+    command = sys.executable, "-c", DEFLATED
+    natively = run(*command, tmp_path / "a.h5", env=env)
+    assert natively.startswith(version)
+    assert natively == run(H5Z_GPU, "run", "--", *command, tmp_path / "b.h5", env=env)
+    assert natively == run(H5Z_GPU, "run", "--deflate", "511003", "--", *command, tmp_path / "c.h5", env=env)
+    # Where HDF5 does not find the filter.
+    lost = env | {"LD_PRELOAD": str(BUILT / "preload/libh5zgpu_preload.so"), "H5Z_GPU_DEFLATE": "511003",
+                  "HDF5_PLUGIN_PATH": str(tmp_path)}
+    assert natively == run(*command, tmp_path / "d.h5", env=lost)
+    replaced = "deep/er/plain", "all<", "all>"
+    with h5py.File(tmp_path / "a.h5") as f, h5py.File(tmp_path / "c.h5") as g:
+        for name in ("axis", "whole", "other", "scaled", "none", "piece", *replaced):
+            its = {p: [x[0] for x in filters(tmp_path / f"{p}.h5", name)] for p in "abcd"}
+            assert its["b"] == its["d"] == its["a"], (name, its)
+            assert its["c"] == ([443] if name in replaced else its["a"]), (name, its)
+            error = np.abs(f[name][...].astype("f8") - g[name][...]).max()
+            assert 0 < error <= 1e-3 if name in replaced else error == 0, (name, error)
+            assert f[name].dtype == g[name].dtype
+
+
+def test_deflate_becomes_no_number_that_means_nothing():
+    said = run(H5Z_GPU, "run", "--deflate", "5", "--", "true", ok=False)
+    assert "the number 5 is no [C]MDDEE" in said
 
 
 def test_everywhere_in_one_process(tmp_path):

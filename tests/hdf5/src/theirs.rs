@@ -14,7 +14,9 @@ pub(crate) use hdf5_metno_sys::h5d::{
     H5Dget_chunk_info_by_coord, H5Dget_create_plist, H5Dget_num_chunks, H5Dget_offset, H5Dget_space, H5Dget_type,
     H5Dread_chunk1 as H5Dread_chunk, H5Dwrite_chunk,
 };
-pub(crate) use hdf5_metno_sys::h5d::{H5Dclose, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite};
+pub(crate) use hdf5_metno_sys::h5d::{
+    H5Dclose, H5Dcreate_anon, H5Dcreate2, H5Dget_storage_size, H5Dopen2, H5Dread, H5Dwrite,
+};
 #[cfg(has_is_paused)]
 pub(crate) use hdf5_metno_sys::h5e::H5Eis_paused;
 pub(crate) use hdf5_metno_sys::h5e::{
@@ -31,7 +33,7 @@ pub(crate) use hdf5_metno_sys::h5i::{H5I_type_t, H5Idec_ref, H5Iget_file_id, H5I
 pub(crate) use hdf5_metno_sys::h5p::{
     H5P_DEFAULT, H5P_LST_DATASET_XFER as H5P_LST_DATASET_XFER_ID_g, H5Pcopy, H5Pequal, H5Pexist, H5Pget_chunk_cache,
     H5Pget_chunk_opts, H5Pget_driver, H5Pget_layout, H5Pget_nfilters, H5Pget_page_buffer_size, H5Pget_userblock,
-    H5Premove,
+    H5Premove, H5Premove_filter,
 };
 pub(crate) use hdf5_metno_sys::h5p::{H5Pcreate, H5Pset_chunk, H5Pset_filter};
 pub(crate) use hdf5_metno_sys::h5p::{
