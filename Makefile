@@ -203,10 +203,10 @@ clean:
 tools:
 	@tests/need.sh h5repack=hdf5-tools h5dump=hdf5-tools nccopy=netcdf-bin ncdump=netcdf-bin ncks=nco cdo=cdo \
 	    readelf=binutils cc=gcc c++=g++ /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev \
-	    /usr/include/netcdf.h=libnetcdf-dev \
+	    /usr/include/netcdf.h=libnetcdf-dev /usr/lib/%multiarch/netcdf/mpi/include/netcdf_par.h=libnetcdf-mpi-dev \
 	    /usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi=python3-h5py-mpi mpirun=openmpi-bin \
-	    gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev /usr/lib/R/site-library/hdf5r=r-cran-hdf5r \
-	    cmake=cmake pkg-config=pkgconf man=man-db
+	    mpif90=libopenmpi-dev gfortran=gfortran /usr/include/netcdf.mod=libnetcdff-dev \
+	    /usr/lib/R/site-library/hdf5r=r-cran-hdf5r cmake=cmake pkg-config=pkgconf man=man-db
 
 target/fields/lossless/done: $(addprefix tests/fields/,lossless.py floats.py make.py packages.py readers.py) .env/tests
 	@$(PY) tests/fields/lossless.py target/fields/lossless

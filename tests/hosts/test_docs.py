@@ -40,7 +40,7 @@ def desk(field, tmp_path):
     tools = tmp_path / ".bin"
     tools.mkdir()
     # mpirun starts the Python that has h5py for MPI, Debian's.
-    said = {"h5z-gpu": f"{sys.executable} -m h5z_gpu", "mpirun": "env PATH=/usr/bin:/bin /usr/bin/mpirun"}
+    said = {"h5z-gpu": f"{sys.executable} -m h5z_gpu", "mpirun": "env PATH=/usr/bin:/bin:$PATH /usr/bin/mpirun"}
     for name, command in ({"python": sys.executable, "python3": sys.executable} | said).items():
         (tools / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (tools / name).chmod(0o755)
@@ -242,6 +242,37 @@ np.savez("read.npz", references=xarray.open_dataset("out.json", engine="kerchunk
         assert data == [b"\x89H5ZG\r\n\x1a"] * chunks, name
 
 
+def models(desk, _):
+    with h5py.File(desk / "plain.nc") as f, h5py.File(desk / "deflate.nc") as g:
+        plain = f["temp"][...]
+        judge.check(plain, g["temp"][...], "lossless")
+        assert plain.shape == (2, 4, 1_200_000) and f["temp"].chunks == (1, 1, 300_000)
+    node = np.arange(1, 1_200_001.0)
+    x, y = np.mod(node * 2 / np.sqrt(2.4e6), 2), node / 1.2e6 - 0.5
+    wet = 2 <= 4 * (1.2 + np.sin(9 * x) * np.cos(7 * y)) / 2
+    level = 30 * np.cos(3 * y) ** 2 * np.exp(-1.5) + np.sin(40 * x + 1) * np.cos(50 * y)
+    assert np.abs(plain[0, 1] - wet * level).max() < 0.03, "each rank's nodes are where they belong"
+    assert [f[0] for f in filters(desk / "deflate.nc", "temp")] == [1]
+    for name in ("filter.nc", "run.nc", "unchanged.nc"):
+        judged(desk / name, "temp", plain, "abs", 1e-2, 511002)
+        stored_by_the_filter(desk / name, "temp")
+    with h5py.File(desk / "filter.nc") as f, h5py.File(desk / "run.nc") as g, h5py.File(desk / "unchanged.nc") as h:
+        for at in np.ndindex(2, 4, 4):
+            chunks = [a["temp"].id.read_direct_chunk((*at[:2], 300_000 * at[2])) for a in (f, g, h)]
+            assert chunks[0] == chunks[1] == chunks[2]
+
+    # Chunks that netCDF chooses: what a value has moved by in the end.
+    for name, asked in (("plain", ""), ("open", "filter = 11002,"), ("planes", "filter = 511002,")):
+        (desk / "e.nml").write_text(f"&output file='{name}-e.nc', nodes=1000000, levels=12, steps=1, {asked} /\n")
+        run("mpirun", "-n", 8, "./model", "e.nml", env=environment(desk), cwd=desk)
+    with h5py.File(desk / "plain-e.nc") as f, h5py.File(desk / "open-e.nc") as g, h5py.File(desk / "planes-e.nc") as h:
+        assert g["temp"].chunks == (1, 6, 500_000)
+        moved = [float(np.abs(a["temp"][...].astype("f8") - f["temp"][...]).max()) for a in (g, h)]
+    assert f"to {moved[0]:.4f} under a bound of 0.01" in (ROOT / "docs/models.md").read_text(), moved
+    assert 0 < moved[1] <= 0.01
+
+
+CHECKS |= {"models.md": models}
 CHECKS |= {"appending.md": appending, "parallel.md": parallel, "zarr.md": zarr}
 
 
