@@ -6,7 +6,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from conftest import PLUGIN, ROOT, Failed, clean, run, sample, use
+from conftest import HERE, PLUGIN, ROOT, Failed, clean, run, sample, use
 
 SHAPE, CHUNK = (22, 32, 40), (4, 32, 40)
 HEAD = f"""
@@ -140,6 +140,29 @@ def test_ranks_write_a_file_each(axis, tmp_path):
     with h5py.File(tmp_path / "parts/joined.h5") as f:
         assert not (
             f["w"][...] == x).any(), "HDF5 has learned to say that a file is missing: say so in docs/parallel.md"
+
+
+def test_ranks_write_one_variable_by_netcdf(tmp_path):
+    """netCDF-C built for MPI, chunks within a rank's part and of several ranks; the variable grows."""
+    mpi = f"/usr/lib/{run('cc', '-print-multiarch').strip()}/netcdf/mpi/include"
+    flags = run("pkg-config", "--cflags", "--libs", "netcdf-mpi").split()
+    run("mpicc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "collective", HERE / "collective.c", f"-I{mpi}",
+        *flags)
+    env = clean(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    for times in (2, 8):
+        path = tmp_path / f"{times}.nc"
+        run("mpirun", "--oversubscribe", "-n", 4, tmp_path / "collective", path, times, env=env)
+        collected(path, times)
+
+
+def collected(path, times):
+    """What collective.c says that it writes."""
+    t, y, x = np.indices((16, 24, 32))
+    values = (250 + t + ((y * 37 + x * 11 + t * 5) % 101) / 1024).astype("f4")
+    with h5py.File(path) as f:
+        assert f["tas"].chunks == (times, 24, 32)
+        assert 0 < judge.check(values, f["tas"][...], "abs", 1e-2) <= 1
+    assert frames(path, "tas") == [(0, True)] * (16 // times)
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
