@@ -10,6 +10,8 @@
 # make wheel-here               around the plugin that `make` built, for this machine's glibc and newer, in
 #                               target/wheel-here
 # make sdist                    the sources, in target/wheel; pip builds the plugin from them with cargo
+# make vendored                 the sources with the crates that `make` compiles, target/h5z-gpu-VERSION.tar.gz: `make`
+#                               and `make install` in them ask no network
 #
 # A plugin that is linked here asks for this machine's glibc (2.34 on Debian 12). Zig, which PyPI has, brings the older
 # one to link with.
@@ -22,7 +24,7 @@ STAGE    := target/python
 LICENCES := LICENSE LICENSE-MIT LICENSE-APACHE
 THIRD    := packaging/THIRD-PARTY.txt
 
-.PHONY: wheel wheel-musl wheel-macos wheel-windows windows wheel-here sdist portable
+.PHONY: wheel wheel-musl wheel-macos wheel-windows windows wheel-here sdist vendored portable
 
 .env/zig: packaging/requirements-zig.txt | .env/made
 	@echo "Python packages for linking with an older glibc (101 MB)"
@@ -103,7 +105,10 @@ wheel-here: $(PLUGIN) .env/made
 	@$(call packed,$(STAGE)/here,$(MADE),target/wheel-here,$(shell uname -m))
 	@ls target/wheel-here/*.whl
 
-# In `rust` what cargo needs for the plugin: the workspace without its tests.
+# The workspace without its tests.
+members = sed -e 's/^members = .*/members = ["codecs", "kernels", "plugin", "preload", "program"]/' Cargo.toml
+
+# In `rust` what cargo needs for the plugin.
 sdist: .env/made
 	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs kernels plugin preload program)
 	@cp -rL Cargo.lock README.md src kernels $(STAGE)/source/rust/
@@ -111,9 +116,20 @@ sdist: .env/made
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
 	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
-	@sed -e 's/^members = .*/members = ["codecs", "kernels", "plugin", "preload", "program"]/' Cargo.toml \
-	    >$(STAGE)/source/rust/Cargo.toml
+	@$(members) >$(STAGE)/source/rust/Cargo.toml
 	@$(PIP) -r packaging/requirements-sdist.txt
 	@mkdir -p target/wheel && rm -f target/wheel/*.tar.gz && cd $(STAGE)/source && \
 	    $(CURDIR)/$(PY) -m hatchling build -t sdist -d $(CURDIR)/target/wheel >/dev/null
 	@ls target/wheel/*.tar.gz
+
+# Golden vectors stay behind, 8 MB. Order, owners and times are fixed: the same commit gives the same bytes.
+VENDORED := $(STAGE)/h5z-gpu-$(VERSION)
+vendored: rust
+	@rm -rf $(VENDORED) && mkdir -p $(VENDORED)
+	@git ls-files -z --cached -- . ':!tests/vectors' | tar --null -T - -c | tar -x -C $(VENDORED)
+	@$(members) >$(VENDORED)/Cargo.toml
+	@cd $(VENDORED) && $(CARGO) vendor --quiet --versioned-dirs && printf '\n[source]\n%s\n%s\n' \
+	    'crates-io.replace-with = "vendor"' 'vendor.directory = "vendor"' >>.cargo/config.toml
+	@tar -c --sort=name --owner=0 --group=0 --mtime=@$$(git log -1 --format=%ct) -C $(STAGE) $(notdir $(VENDORED)) | \
+	    gzip -n >target/$(notdir $(VENDORED)).tar.gz
+	@echo "target/$(notdir $(VENDORED)).tar.gz"

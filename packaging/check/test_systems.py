@@ -5,10 +5,15 @@ import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, VERSION, run, tool
+
+
+# A program without a network; in a namespace where its user looks like root.
+OFFLINE = "unshare", "--map-root-user", "--net"
 
 
 def plugin_works(folder, tmp):
@@ -41,8 +46,10 @@ def names_the_plugin(program, folder):
 @pytest.fixture(scope="module")
 def debs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("debian")
-    run(ROOT / "packaging/debian/build.sh", folder, "-b", "-d", DEBFULLNAME="nobody", DEBEMAIL="nobody@localhost",
-        CARGO_TARGET_DIR=None)
+    # A machine that builds packages has no network: cargo packs the crates out of its cache, and compiles these.
+    run("make", "-s", "vendored")
+    run(*OFFLINE, ROOT / "packaging/debian/build.sh", folder, "-b", "-d", DEBFULLNAME="nobody",
+        DEBEMAIL="nobody@localhost", CARGO_TARGET_DIR=None)
     return sorted(folder.glob("*.deb"))
 
 
@@ -84,16 +91,16 @@ def test_debian_packages_are_installed_used_and_removed(debs, tmp_path):
 
 
 def test_conda_package_is_built_and_holds_what_it_should(sources, toolchain, tmp_path):
-    """By rattler-build with this machine's compilers: no channel is reached. Its own tests of the package run as
-    well."""
+    """By rattler-build with this machine's compilers: no channel is reached, and no network. Its own tests of the
+    package run as well."""
     channel = tmp_path / "channel/noarch/repodata.json"
     channel.parent.mkdir(parents=True)
     channel.write_text(json.dumps({"packages": {}, "packages.conda": {}}))
     build = "from rattler_build.cli_api import build_recipes; import sys; build_recipes([sys.argv[1]], " \
         "variant_overrides={'host_tools': ['true']}, channel=[sys.argv[2]], output_dir=sys.argv[3], test='native')"
     out = tmp_path / "out"
-    tool("python", "-c", build, sources / "packaging/conda/recipe.yaml", f"file://{channel.parent.parent}", out,
-         PATH=toolchain, CARGO_TARGET_DIR=None)
+    run(*OFFLINE, sys.executable, "-c", build, sources / "packaging/conda/recipe.yaml",
+        f"file://{channel.parent.parent}", out, PATH=toolchain, CARGO_TARGET_DIR=None)
     (package,) = out.glob("linux-64/*.conda")
     read = "from rattler.package_streaming import extract; import sys; extract(sys.argv[1], sys.argv[2])"
     tool("python", "-c", read, package, tmp_path / "prefix")
@@ -105,6 +112,21 @@ def test_conda_package_is_built_and_holds_what_it_should(sources, toolchain, tmp
     plugin_works(prefix / "lib/h5z-gpu/plugin", tmp_path)
     plugin_works(prefix / "lib/hdf5/plugin", tmp_path)
     names_the_plugin(prefix / "bin/h5z-gpu", prefix / "lib/h5z-gpu/plugin")
+
+
+# --- the sources with their crates ------------------------------------------------------------------------------------
+
+
+def test_the_vendored_sources_are_built_and_installed_without_a_network(sources, toolchain, tmp_path):
+    """With nothing in cargo's folder either, and twice the same archive."""
+    before = (ROOT / f"target/h5z-gpu-{VERSION}.tar.gz").read_bytes()
+    run("make", "-s", "vendored")
+    assert (ROOT / f"target/h5z-gpu-{VERSION}.tar.gz").read_bytes() == before
+    alone = {"PATH": toolchain, "CARGO_HOME": str(tmp_path / "cargo"), "CARGO_TARGET_DIR": None, "H5Z_GPU_CUDA": "off"}
+    run(*OFFLINE, "make", cwd=sources, **alone)
+    run(*OFFLINE, "make", "install", f"PREFIX={tmp_path}/prefix", cwd=sources, **alone)
+    plugin_works(tmp_path / "prefix/lib/hdf5/plugin", tmp_path)
+    names_the_plugin(tmp_path / "prefix/bin/h5z-gpu", tmp_path / "prefix/lib/h5z-gpu/plugin")
 
 
 # --- environment modules ---------------------------------------------------------------------------------------------
