@@ -17,5 +17,5 @@ check-packages: $(PLUGIN) target/package-env/made
 	    javac=default-jdk-headless x86_64-w64-mingw32-gcc=gcc-mingw-w64-x86-64 wine=wine /usr/lib/wine/wine64=wine64 \
 	    h5repack=hdf5-tools openssl=openssl /usr/include/openssl/evp.h=libssl-dev \
 	    /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev cmake=cmake pkg-config=pkgconf \
-	    modulecmd=environment-modules mmdebstrap=mmdebstrap
+	    modulecmd=environment-modules mmdebstrap=mmdebstrap rpmbuild=rpm
 	@target/package-env/bin/python -m pytest -v -p no:cacheprovider packaging/check $(if $(K),-k '$(K)')

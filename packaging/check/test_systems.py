@@ -129,6 +129,27 @@ def test_the_vendored_sources_are_built_and_installed_without_a_network(sources,
     names_the_plugin(tmp_path / "prefix/bin/h5z-gpu", tmp_path / "prefix/lib/h5z-gpu/plugin")
 
 
+# --- RPM --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_rpm_is_built_installed_used_and_removed(sources, toolchain, tmp_path):
+    """By Debian's rpmbuild, which knows nothing of Debian's cargo: --nodeps."""
+    run(*OFFLINE, "rpmbuild", "-tb", "--nodeps", "--define", f"_topdir {tmp_path}/top",
+        ROOT / f"target/h5z-gpu-{VERSION}.tar.gz", PATH=toolchain, CARGO_TARGET_DIR=None)
+    (package,) = (tmp_path / "top/RPMS").glob("*/*.rpm")
+    said = run("rpm", "-qpi", package)
+    assert re.search(rf"^Version +: {VERSION}$", said, re.M) and "MIT OR Apache-2.0" in said, said
+    root = tmp_path / "root"
+    root.mkdir()
+    run("rpm", "--root", root, "-i", "--nodeps", package)
+    (plugin,) = root.glob("usr/lib*/**/h5z-gpu/plugin/libh5zgpu.so")
+    plugin_works(plugin.parent, tmp_path)
+    plugin_works(plugin.parent.parent.parent / "hdf5/plugin", tmp_path)
+    names_the_plugin(root / "usr/bin/h5z-gpu", plugin.parent)
+    run("rpm", "--root", root, "-e", "h5z-gpu")
+    assert not [p for p in (root / "usr").rglob("*") if not p.is_dir()]
+
+
 # --- environment modules ---------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ PLACES = {
     "plugin/include/h5z_gpu.h": r'^/\* "([\d.]+)" \*/$',
     "plugin/python/h5z_gpu/__init__.py": r'^__version__ = "(.*)"$',
     "packaging/conda/recipe.yaml": r'^  version: "([\d.]+)"$',
+    "packaging/h5z-gpu.spec": r"^Version: ([\d.]+)$",
 }
 
 
