@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make check-packages    builds, installs and tries wheels, sdist, Debian, conda and environment-module files, and the
-#                        jar for netCDF-Java; needs a network and a quarter to half an hour on two cores. K=debian names
-#                        one of them.
+# make check-packages    builds, installs and tries wheels, sdist, packages of systems, containers, and the jar for
+#                        netCDF-Java; needs a network and half an hour to an hour on two cores. K=debian names one of
+#                        them.
 
 .PHONY: check-packages
 
@@ -17,5 +17,5 @@ check-packages: $(PLUGIN) target/package-env/made
 	    javac=default-jdk-headless x86_64-w64-mingw32-gcc=gcc-mingw-w64-x86-64 wine=wine /usr/lib/wine/wine64=wine64 \
 	    h5repack=hdf5-tools openssl=openssl /usr/include/openssl/evp.h=libssl-dev \
 	    /usr/lib/%multiarch/hdf5/serial/libhdf5.a=libhdf5-dev cmake=cmake pkg-config=pkgconf \
-	    modulecmd=environment-modules mmdebstrap=mmdebstrap rpmbuild=rpm
+	    modulecmd=environment-modules buildah=buildah mmdebstrap=mmdebstrap rpmbuild=rpm
 	@target/package-env/bin/python -m pytest -v -p no:cacheprovider packaging/check $(if $(K),-k '$(K)')

@@ -8,7 +8,7 @@ python   all of a page in one namespace, in this process; with a file's name alo
 sh   by `sh -eu`
 text   what the block before it prints; `…` stands for anything
 c, fortran, rust, r, cmake   with a file's name in its first line, a comment: the block becomes that file
-console, java, julia, matlab   shown, not run
+console, dockerfile, java, julia, matlab   shown, not run
 {name}   a directive of the site's: left to Sphinx
 """
 import contextlib
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILES = ("c", "fortran", "rust", "r", "cmake")
-SHOWN = ("console", "diff", "java", "julia", "matlab")
+SHOWN = ("console", "diff", "dockerfile", "java", "julia", "matlab")
 
 
 class Block(NamedTuple):
