@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# make check-packages    builds, installs and tries wheels, sdist, packages of systems, containers, and the jar for
-#                        netCDF-Java; needs a network and half an hour to an hour on two cores. K=debian names one of
-#                        them.
+# make check-packages    builds, installs and tries wheels, sdist, packages of systems, containers, the jar for Java;
+#                        needs a network and half an hour to an hour on two cores. K=debian names one of them.
 
 .PHONY: check-packages
 

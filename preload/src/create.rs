@@ -14,8 +14,7 @@ use std::sync::OnceLock;
 const FILTER: c_int = 443;
 const ALL: c_int = 0;
 const DEFLATE: c_int = 1;
-const SHUFFLE: c_int = 2;
-const FLETCHER: c_int = 3;
+const ITS: [c_int; 3] = [DEFLATE, 2, 3]; // and shuffle, Fletcher's checksum
 const OPTIONAL: c_uint = 1;
 
 entry! {
@@ -95,15 +94,13 @@ unsafe fn instead(q: &Questions, real: &Creation, kind: Hid, space: Hid, list: H
                 (q.filter)(list, k, &mut flags, &mut n, ptr::null_mut(), 0, ptr::null_mut(), &mut config)
             })
             .collect();
-        if !filters.contains(&DEFLATE) || !filters.iter().all(|f| [DEFLATE, SHUFFLE, FLETCHER].contains(f)) {
+        let is_deflate = filters.contains(&DEFLATE) && filters.iter().all(|f| ITS.contains(f));
+        if !is_deflate || (real.is_available)(FILTER) <= 0 {
             return None;
         }
         let ours = (q.copy_list)(list);
-        let is_set = ours >= 0
-            && (real.is_available)(FILTER) > 0
-            && (real.remove_filter)(ours, ALL) >= 0
-            && (real.set_filter)(ours, FILTER, OPTIONAL, 1, &number) >= 0;
-        if ours >= 0 && !is_set {
+        let is_set = (real.remove_filter)(ours, ALL) >= 0 && (real.set_filter)(ours, FILTER, OPTIONAL, 1, &number) >= 0;
+        if !is_set {
             (q.close)(ours);
         }
         is_set.then_some(ours)
