@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from conftest import LONG
-from h5z_gpu.quantity import OPERATIONS, Field, Quantity, applied, judge, parse
+from h5z_gpu.quantity import OPERATIONS, Field, Quantity, applied, parse
+from h5z_gpu.quantity_judges import judge
 
 ROUNDS = 40 if LONG else 8
 
@@ -80,7 +81,7 @@ def cut(rng, pairs):
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("operation", [name for name, o in OPERATIONS.items() if o.linear or name in ("min", "max")])
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name not in ("std", "hypot")])
 def test_the_verdict_is_that_of_fractions(operation, kind):
     rng = np.random.default_rng([ord(kind[1]), *map(ord, operation)])
     for turn in range(ROUNDS):

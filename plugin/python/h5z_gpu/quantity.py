@@ -6,38 +6,28 @@ where |Q(y) - Q(x)| <= limit at every output:
 
     gradient(tas, x) 0.01        mean(tas, time) 1e-4        hypot(u, v) 0.1        mean(tas, lat, weights=area) 1e-4
 
-`parse` reads such a text, `applied` finds its variables and axes, `judge` compares. Theorems (OPERATIONS) say how far Q
-moves at most when no value moves by more than b.
+`parse` reads such a text, `applied` finds its variables and axes, `quantity_judges.judge` compares. Theorems
+(OPERATIONS) say how far Q moves at most when no value moves by more than b.
 
 Values that are NaN, infinite or the fill value in the original come back bit for bit. Reductions leave them out, of x
 and y alike; of other operations an output that needs one is left out.
-
-`quantity_judges` says in which arithmetic.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from .quantity_judges import (
-    Called, Extreme, Judge, Norm, Outcome, Spread, Stencil, Total, curvature, joined, neighbours, slope,
-)  # fmt: skip
-
 Weights = Callable[[str], tuple[np.ndarray, tuple[str, ...]]]
-Block = tuple[int, Mapping[str, tuple[np.ndarray, np.ndarray]]]
-"""First row on axis 0, and by name the same rows of the original and of the copy. Blocks follow each other."""
 
 LARGEST_LIMIT = 1e280
 """Products with it do not overflow."""
 _NUMBER = re.compile(r"[+-]?\d+")
-_AT_ONCE = 1 << 20
-"""Values that are judged at a time: what is computed of them takes some 100 bytes each."""
 
 
 class Operation(NamedTuple):
@@ -45,11 +35,6 @@ class Operation(NamedTuple):
 
     variables: tuple[int, int]
     """Fewest and most."""
-    judge: type[Judge]
-    how: Any
-    """What the judge is given: a function of arrays, or a choice."""
-    linear: bool
-    """Whether it is a sum over a divisor, which is judged in exact arithmetic; `min` and `max` are so, too."""
     theorem: str
     """Largest change where no value moves by more than b."""
     factor: Callable[[int, int], float]
@@ -62,16 +47,15 @@ class Operation(NamedTuple):
 
 
 OPERATIONS = {
-    "difference": Operation((1, 1), Stencil, neighbours, True, "2 b", lambda axes, n: 2, True, 2),
-    "gradient": Operation((1, 1), Stencil, slope, True, "2 b at the edges, b inside", lambda axes, n: 2, True, 2),
-    "laplacian": Operation((1, 1), Stencil, curvature, True, "4 b for each axis", lambda axes, n: 4 * axes, False, 3),
-    "mean": Operation((1, 1), Total, True, True, "b", lambda axes, n: 1),
-    "sum": Operation((1, 1), Total, False, True, "n b", lambda axes, n: n),
-    "std": Operation((1, 1), Spread, None, False, "b", lambda axes, n: 1),
-    "min": Operation((1, 1), Extreme, np.minimum, False, "b", lambda axes, n: 1),
-    "max": Operation((1, 1), Extreme, np.maximum, False, "b", lambda axes, n: 1),
-    "hypot": Operation((2, 3), Norm, None, False, "the root of the sum of their b squared", lambda axes, n: 1,
-                       extent=0),
+    "difference": Operation((1, 1), "2 b", lambda axes, n: 2, True, 2),
+    "gradient": Operation((1, 1), "2 b at the edges, b inside", lambda axes, n: 2, True, 2),
+    "laplacian": Operation((1, 1), "4 b for each axis", lambda axes, n: 4 * axes, extent=3),
+    "mean": Operation((1, 1), "b", lambda axes, n: 1),
+    "sum": Operation((1, 1), "n b", lambda axes, n: n),
+    "std": Operation((1, 1), "b", lambda axes, n: 1),
+    "min": Operation((1, 1), "b", lambda axes, n: 1),
+    "max": Operation((1, 1), "b", lambda axes, n: 1),
+    "hypot": Operation((2, 3), "the root of the sum of their b squared", lambda axes, n: 1, extent=0),
 }
 
 
@@ -116,7 +100,7 @@ class Quantity:
         """The operation's row of the table; a function has no theorem."""
         if isinstance(self.operation, str):
             return OPERATIONS[self.operation]
-        return Operation((1, 1 << 30), Called, self.operation, False, "", lambda axes, n: math.nan, extent=0)
+        return Operation((1, 1 << 30), "", lambda axes, n: math.nan, extent=0)
 
     def __str__(self) -> str:
         name = self.operation if isinstance(self.operation, str) else getattr(self.operation, "__name__", "function")
@@ -175,12 +159,6 @@ class Applied:
         """
         n = math.prod(self.shape[k] for k in self.axes)
         return self.quantity.kind.factor(len(self.axes), n) * math.hypot(*bounds)
-
-    def judges(self) -> list[Judge]:
-        """What compares the quantity: one that has outputs for each axis, along each by itself."""
-        kind = self.quantity.kind
-        every = [(k,) for k in self.axes] if kind.by_axis else [self.axes]
-        return [kind.judge(self, axes, kind.how) for axes in every]
 
 
 def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Mapping[str, str]] = None,
@@ -288,9 +266,6 @@ def _listed(names: Iterable[Any]) -> str:
     return (", ".join(every[:8]) or "none") + (" ..." if len(every) > 8 else "")
 
 
-# --- the verdict ------------------------------------------------------------------------------------------------------
-
-
 def usable(values: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
     """Where values are finite and do not have the bits of the fill value."""
     use: np.ndarray = np.isfinite(values)
@@ -298,40 +273,3 @@ def usable(values: np.ndarray, fill: Optional[np.ndarray]) -> np.ndarray:
         word = f"u{values.dtype.itemsize}"
         use &= values.view(word) != np.asarray(fill, values.dtype).reshape(1).view(word)[0]
     return use
-
-
-def judge(quantities: Sequence[Applied], fields: Mapping[str, Field],
-          blocks: Callable[[], Iterable[Block]]) -> list[Outcome]:  # fmt: skip
-    """Compares quantities of a copy with those of the original.
-
-    Parameters
-    ----------
-    quantities : sequence of Applied
-        Of variables with as many rows on axis 0.
-    fields : mapping of str to Field
-        The variables.
-    blocks : callable
-        Gives all rows of x and y, native floats, in order. Called again if an output of a sum or mean is so near its
-        limit that its values are added in fractions.
-    """
-    judges = [each.judges() for each in quantities]
-    every = [j for some in judges for j in some]
-    with np.errstate(all="ignore"):
-        for again in (False, True):
-            if again and not sum(j.close() for j in every):  # each is closed
-                break
-            for start, values in _cut(blocks()):
-                uses = {name: usable(x, fields[name].fill) for name, (x, _) in values.items()}
-                for j in every:
-                    xs, ys = ([values[v][k] for v in j.of.variables] for k in (0, 1))
-                    (j.again if again else j.add)(start, xs, ys, [uses[v] for v in j.of.variables])
-        return [joined([j.done() for j in some]) for some in judges]
-
-
-def _cut(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks of fewer rows."""
-    for start, values in blocks:
-        first = next(iter(values.values()))[0]
-        rows = max(1, _AT_ONCE // max(1, first[:1].size))
-        for k in range(0, len(first), rows):
-            yield start + k, {name: (x[k : k + rows], y[k : k + rows]) for name, (x, y) in values.items()}

@@ -18,22 +18,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 import numpy as np
 
+from .quantity import Applied, Field, usable
 from .sums import Sums, differences, two_product, two_sum, verdict
 
-if TYPE_CHECKING:
-    from .quantity import Applied
-
+Block = tuple[int, Mapping[str, tuple[np.ndarray, np.ndarray]]]
+"""First row on axis 0, and by name the same rows of the original and of the copy. Blocks follow each other."""
 Arrays = Sequence[np.ndarray]
 Term = tuple[float, tuple[Any, ...]]
 """A factor that is a power of two, and the index of the values that it multiplies."""
 _LONG = np.finfo(np.longdouble).eps
+_AT_ONCE = 1 << 20
+"""Values that are judged at a time: what is computed of them takes some 100 bytes each."""
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ class Judge:
     axes : tuple of int
         Its axes, or one of them.
     how : any
-        Of the operation, as in the table of `quantity`.
+        Of the operation, as in _JUDGES.
     """
 
     def __init__(self, of: Applied, axes: tuple[int, ...], how: Any) -> None:
@@ -382,3 +384,57 @@ class Called(Judge):
         error = np.abs(became - was)
         self.outcome.count(~(error <= self.limit), error, np.isfinite(was), lambda at: (was[at], became[at]))
         return self.outcome
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+# The judge of each operation, and what it is given: a function of arrays, or a choice.
+_JUDGES: dict[str, tuple[type[Judge], Any]] = {
+    "difference": (Stencil, neighbours), "gradient": (Stencil, slope), "laplacian": (Stencil, curvature),
+    "mean": (Total, True), "sum": (Total, False), "std": (Spread, None), "min": (Extreme, np.minimum),
+    "max": (Extreme, np.maximum), "hypot": (Norm, None),
+}
+
+
+def _judges_of(of: Applied) -> list[Judge]:
+    """What compares a quantity: one that has outputs for each axis, along each by itself."""
+    operation = of.quantity.operation
+    judge, how = _JUDGES[operation] if isinstance(operation, str) else (Called, operation)
+    return [judge(of, axes, how) for axes in ([(k,) for k in of.axes] if of.quantity.kind.by_axis else [of.axes])]
+
+
+def judge(quantities: Sequence[Applied], fields: Mapping[str, Field],
+          blocks: Callable[[], Iterable[Block]]) -> list[Outcome]:  # fmt: skip
+    """Compares quantities of a copy with those of the original.
+
+    Parameters
+    ----------
+    quantities : sequence of Applied
+        Of variables with as many rows on axis 0.
+    fields : mapping of str to Field
+        The variables.
+    blocks : callable
+        Gives all rows of x and y, native floats, in order. Called again if an output of a sum or mean is so near its
+        limit that its values are added in fractions.
+    """
+    judges = [_judges_of(each) for each in quantities]
+    every = [j for some in judges for j in some]
+    with np.errstate(all="ignore"):
+        for again in (False, True):
+            if again and not sum(j.close() for j in every):  # each is closed
+                break
+            for start, values in _cut(blocks()):
+                uses = {name: usable(x, fields[name].fill) for name, (x, _) in values.items()}
+                for j in every:
+                    xs, ys = ([values[v][k] for v in j.of.variables] for k in (0, 1))
+                    (j.again if again else j.add)(start, xs, ys, [uses[v] for v in j.of.variables])
+        return [joined([j.done() for j in some]) for some in judges]
+
+
+def _cut(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks of fewer rows."""
+    for start, values in blocks:
+        first = next(iter(values.values()))[0]
+        rows = max(1, _AT_ONCE // max(1, first[:1].size))
+        for k in range(0, len(first), rows):
+            yield start + k, {name: (x[k : k + rows], y[k : k + rows]) for name, (x, y) in values.items()}

@@ -31,8 +31,8 @@ from . import batches
 from .chunks import chunk_shape
 from .filters import How, Lossless, Lossy
 from .mltypes import is_bounded
-from .quantity import Applied, Block, Field, Quantity, applied, judge, parse, usable
-from .quantity_judges import Outcome
+from .quantity import Applied, Field, Quantity, applied, parse, usable
+from .quantity_judges import Block, Outcome, judge
 from .ranges import Ranges, whole_chunk
 
 CODINGS = 10

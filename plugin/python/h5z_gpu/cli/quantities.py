@@ -22,8 +22,8 @@ from ..conventions import text_of
 from ..datasets import read
 from ..filters import Lossy
 from ..judge import native
-from ..quantity import OPERATIONS, Applied, Block, Field, Quantity, applied, judge, parse, usable
-from ..quantity_judges import Outcome
+from ..quantity import OPERATIONS, Applied, Field, Quantity, applied, parse, usable
+from ..quantity_judges import Block, Outcome, judge
 from ..search import Found, Variable, connected, search
 from .common import Problem, open_file, say
 from .promise import Asked, as_asked, as_filter
