@@ -13,7 +13,7 @@ import gc
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,40 +29,12 @@ from .numcodecs import Compressor
 __all__ = ["Compressor", "Serializer", "references"]
 
 
-@dataclass(frozen=True, init=False)
-class Serializer(ArrayBytesCodec):
-    """`zarr.create_array(..., serializer=Serializer(h5z_gpu.Lossy(1e-3)), compressors=None)`: each chunk is one frame.
-
-    The array's own fill value comes back bit for bit and stretches no range. Numbers are stored little-endian. Or in
-    the words of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound,
-    codec and keep. zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; it is
-    1 there.
-    """
+class _Batched:
+    """A codec of batches: `_encode` and `_decode` take pairs of a chunk, or None, and its ArraySpec."""
 
     is_fixed_size = False
-    mode: str
-    bound: float | None
-    codec: str
-    keep: tuple[str, ...]
-
-    def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
-                 codec: str = "auto", keep: keeping.Keep = None) -> None:  # fmt: skip
-        if getattr(how, "fill_value", None) is not None:
-            raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
-        short, *rest = batches.named(how, mode, bound, codec, keep)
-        for name, value in zip(("mode", "bound", "codec", "keep"), (modes.named(short).keyword, *rest)):
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Serializer:
-        configuration = data.get("configuration", {})
-        batches.only(configuration, ("mode", "bound", "codec", "keep"))
-        return cls(**configuration)
-
-    def to_dict(self) -> dict[str, Any]:
-        kept = keeping.text(self.keep) or None
-        said = {"mode": self.mode, "bound": self.bound, "codec": self.codec, "keep": kept}
-        return {"name": "h5z_gpu", "configuration": {k: v for k, v in said.items() if v is not None}}
+    _encode: Callable[[list[tuple[Any, Any]]], list[Any]]
+    _decode: Callable[[list[tuple[Any, Any]]], list[Any]]
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         raise NotImplementedError
@@ -87,6 +59,41 @@ class Serializer(ArrayBytesCodec):
 
     async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
         return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
+
+
+@dataclass(frozen=True, init=False)
+class Serializer(_Batched, ArrayBytesCodec):
+    """`zarr.create_array(..., serializer=Serializer(h5z_gpu.Lossy(1e-3)), compressors=None)`: each chunk is one frame.
+
+    The array's own fill value comes back bit for bit and stretches no range. Numbers are stored little-endian. Or in
+    the words of the configuration: mode "absolute", "relative", "pointwise_relative", "psnr" or "lossless", bound,
+    codec and keep. zarr.config's `codec_pipeline.batch_size` says how many chunks one call of the library takes; it is
+    1 there.
+    """
+
+    mode: str
+    bound: float | None
+    codec: str
+    keep: tuple[str, ...]
+
+    def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
+                 codec: str = "auto", keep: keeping.Keep = None) -> None:  # fmt: skip
+        if getattr(how, "fill_value", None) is not None:
+            raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
+        short, *rest = batches.named(how, mode, bound, codec, keep)
+        for name, value in zip(("mode", "bound", "codec", "keep"), (modes.named(short).keyword, *rest)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Serializer:
+        configuration = data.get("configuration", {})
+        batches.only(configuration, ("mode", "bound", "codec", "keep"))
+        return cls(**configuration)
+
+    def to_dict(self) -> dict[str, Any]:
+        kept = keeping.text(self.keep) or None
+        said = {"mode": self.mode, "bound": self.bound, "codec": self.codec, "keep": kept}
+        return {"name": "h5z_gpu", "configuration": {k: v for k, v in said.items() if v is not None}}
 
     def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         words = batches.words_of(*batches.named(None, self.mode, self.bound, self.codec, self.keep))
@@ -121,10 +128,9 @@ def _stored(dtype: Any) -> np.dtype:
 
 
 @dataclass(frozen=True, init=False)
-class Frames(BytesBytesCodec):
+class Frames(_Batched, BytesBytesCodec):
     """The codec `numcodecs.h5z-gpu`, by which VirtualiZarr hands on a Compressor. It reads chunks of an HDF5 file."""
 
-    is_fixed_size = False
     said: str
 
     def __init__(self, **configuration: Any) -> None:
@@ -143,27 +149,9 @@ class Frames(BytesBytesCodec):
         said: dict[str, Any] = json.loads(self.said)
         return said
 
-    def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
-        raise NotImplementedError
-
-    async def encode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
-        return [self._encode_sync(*one) for one in chunks_and_specs]
-
-    async def decode(self, chunks_and_specs: Iterable[tuple[Any, Any]]) -> list[Any]:
-        return await asyncio.to_thread(self._decode, list(chunks_and_specs))
-
-    def _encode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
+    def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
                          " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
-
-    def _decode_sync(self, chunk_data: Any, chunk_spec: Any) -> Any:
-        return self._decode([(chunk_data, chunk_spec)])[0]
-
-    async def _encode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
-        return self._encode_sync(chunk_data, chunk_spec)
-
-    async def _decode_single(self, chunk_data: Any, chunk_spec: Any) -> Any:
-        return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
 
     def _decode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         frames = [None if frame is None else np.ascontiguousarray(frame.as_numpy_array()) for frame, _ in batch]
