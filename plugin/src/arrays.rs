@@ -86,8 +86,6 @@ impl Work {
     }
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -121,8 +119,6 @@ pub unsafe extern "C" fn h5z_gpu_encode_array(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -142,8 +138,6 @@ pub unsafe extern "C" fn h5z_gpu_next(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -176,8 +170,6 @@ pub unsafe extern "C" fn h5z_gpu_range(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -195,8 +187,6 @@ pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) ->
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `work` is null, or holds null or what `h5z_gpu_encode_array` put there.
 #[unsafe(no_mangle)]
@@ -235,8 +225,6 @@ unsafe fn decode_all(
     Ok(done)
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -260,8 +248,6 @@ pub unsafe extern "C" fn h5z_gpu_decode_file(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]

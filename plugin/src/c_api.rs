@@ -154,39 +154,33 @@ pub(crate) fn short(request: Request) -> Vec<u32> {
     }
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     VERSION.as_ptr().cast()
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_filter_id() -> c_int {
     FILTER_ID
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_last_error() -> *const c_char {
     report::last()
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_last_errno() -> c_int {
     report::last_errno()
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_device_chunks(decoded: c_int) -> i64 {
     let (on_encoding, on_decoding) = Engine::chunks_on_gpu();
     (if decoded == 0 { on_encoding } else { on_decoding }) as i64
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_release_memory() -> i64 {
     fence(|| {
@@ -195,13 +189,11 @@ pub extern "C" fn h5z_gpu_release_memory() -> i64 {
     })
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_device_of(address: *const c_void) -> i64 {
     fence(|| Ok(h5z_gpu::array::device_of(address as u64)?.into()))
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_enter_device(device: c_int) -> i64 {
     fence(|| {
@@ -210,7 +202,6 @@ pub extern "C" fn h5z_gpu_enter_device(device: c_int) -> i64 {
     })
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_leave_device() {
     fence(|| {
@@ -219,8 +210,6 @@ pub extern "C" fn h5z_gpu_leave_device() {
     });
 }
 
-/// See the header.
-///
 /// # Safety
 /// `text` is NUL-terminated; `out` takes 20 words.
 #[unsafe(no_mangle)]
@@ -238,8 +227,6 @@ pub unsafe extern "C" fn h5z_gpu_words(text: *const c_char, out: *mut u32) -> i6
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -262,8 +249,6 @@ pub unsafe extern "C" fn h5z_gpu_stored_words(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `user` has `count` words, `out` takes `size` bytes.
 #[unsafe(no_mangle)]
@@ -275,14 +260,11 @@ pub unsafe extern "C" fn h5z_gpu_text(user: *const u32, count: usize, out: *mut 
     })
 }
 
-/// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_max_encoded(raw_len: usize) -> usize {
     raw_len.saturating_add(frame::STORED_HEADER)
 }
 
-/// See the header.
-///
 /// # Safety
 /// The pointers are as the header says.
 #[unsafe(no_mangle)]
@@ -318,8 +300,6 @@ pub unsafe extern "C" fn h5z_gpu_encode(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// Each array has `n` items, and each of them is as the header says.
 #[unsafe(no_mangle)]
@@ -381,8 +361,6 @@ pub unsafe extern "C" fn h5z_gpu_encode_batch(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `frame` has `len` bytes.
 #[unsafe(no_mangle)]
@@ -395,8 +373,6 @@ pub unsafe extern "C" fn h5z_gpu_raw_len(frame: *const c_void, len: usize) -> i6
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `frame` has `len` bytes, `out` takes `size`.
 #[unsafe(no_mangle)]
@@ -414,8 +390,6 @@ pub unsafe extern "C" fn h5z_gpu_decode(frame: *const c_void, len: usize, out: *
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// Each array has `n` items, and each of them is as the header says.
 #[unsafe(no_mangle)]

@@ -149,8 +149,6 @@ fn choices() -> Value {
     json!({"modes": modes, "codecs": codecs, "keeps": keeps, "frame_codecs": CodecId::NAMES})
 }
 
-/// See the header.
-///
 /// # Safety
 /// `out` takes `size` bytes.
 #[unsafe(no_mangle)]
@@ -159,8 +157,6 @@ pub unsafe extern "C" fn h5z_gpu_status(out: *mut c_char, size: usize) -> i64 {
     fence(|| give(&status().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
-/// See the header.
-///
 /// # Safety
 /// `out` takes `size` bytes.
 #[unsafe(no_mangle)]
@@ -169,8 +165,6 @@ pub unsafe extern "C" fn h5z_gpu_hdf5_folders(out: *mut c_char, size: usize) -> 
     fence(|| give(&hdf5_folders().join(BETWEEN), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
-/// See the header.
-///
 /// # Safety
 /// `user` has `count` words, `out` takes `size` bytes.
 #[unsafe(no_mangle)]
@@ -182,8 +176,6 @@ pub unsafe extern "C" fn h5z_gpu_tools(user: *const u32, count: usize, out: *mut
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `out` takes `size` bytes.
 #[unsafe(no_mangle)]
@@ -192,8 +184,6 @@ pub unsafe extern "C" fn h5z_gpu_choices(out: *mut c_char, size: usize) -> i64 {
     fence(|| give(&choices().to_string(), unsafe { slice_mut(out.cast::<u8>(), size)? }))
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arrays have `n` items.
 #[unsafe(no_mangle)]

@@ -51,8 +51,6 @@ unsafe fn begin(
     length(bytes as usize)
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -82,8 +80,6 @@ pub unsafe extern "C" fn h5z_gpu_read_dataset(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -109,8 +105,6 @@ pub unsafe extern "C" fn h5z_gpu_write_dataset(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -122,8 +116,6 @@ pub unsafe extern "C" fn h5z_gpu_step(transfer: *mut CTransfer) -> i64 {
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -141,8 +133,6 @@ pub unsafe extern "C" fn h5z_gpu_special_chunks(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `transfer` is null, or holds null or what a function put there that begins one.
 #[unsafe(no_mangle)]
@@ -200,8 +190,6 @@ impl CChunks {
 /// `h5z_gpu_fetch` of the header.
 type FetchFunction = unsafe extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> c_int;
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -230,8 +218,6 @@ pub unsafe extern "C" fn h5z_gpu_list_chunks(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// `chunks` is null, or holds null or what `h5z_gpu_list_chunks` put there.
 #[unsafe(no_mangle)]
@@ -240,8 +226,6 @@ pub unsafe extern "C" fn h5z_gpu_end_chunks(chunks: *mut *mut CChunks) {
     unsafe { end(chunks) }
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]
@@ -267,8 +251,6 @@ pub unsafe extern "C" fn h5z_gpu_find_chunks(
     })
 }
 
-/// See the header.
-///
 /// # Safety
 /// The arguments are as the header says.
 #[unsafe(no_mangle)]

@@ -62,10 +62,9 @@ fn bound(mode: c_int, value: f64) -> Result<Bound> {
     })
 }
 
-/// See the header.
-///
-/// # Safety Original and reconstruction have `n` elements of the type, `fill` one or is null; `error` and `marks` take
-/// `n` items, or both are null; `verdict` takes one.
+/// # Safety
+/// Original and reconstruction have `n` elements of the type, `fill` one or is null; `error` and `marks` take `n`
+/// items, or both are null; `verdict` takes one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn h5z_gpu_judge(
     mode: c_int,
