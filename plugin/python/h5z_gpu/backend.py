@@ -339,38 +339,19 @@ class Engine(common.BackendEntrypoint):
         format: str | None = "NETCDF4", invalid_netcdf: Any = None, phony_dims: str | None = "access",
         decode_vlen_strings: bool = True, driver: Any = None, driver_kwds: Any = None, storage_options: Any = None,
     ) -> xr.Dataset:  # fmt: skip
-        store = _open_store(filename_or_obj, group, {
-            "lock": lock, "format": format, "invalid_netcdf": invalid_netcdf, "phony_dims": phony_dims,
-            "decode_vlen_strings": decode_vlen_strings, "driver": driver, "driver_kwds": driver_kwds,
-            "storage_options": storage_options})  # fmt: skip
-        return _dataset(store, {
-            "mask_and_scale": mask_and_scale, "decode_times": decode_times, "concat_characters": concat_characters,
-            "decode_coords": decode_coords, "drop_variables": drop_variables, "use_cftime": use_cftime,
-            "decode_timedelta": decode_timedelta})  # fmt: skip
+        given = dict(locals())
+        return _dataset(_open_store(filename_or_obj, group, given), given)
 
-    def open_groups_as_dict(
-        self, filename_or_obj: Any, *, mask_and_scale: Any = True, decode_times: Any = True,
-        concat_characters: Any = True, decode_coords: Any = True, drop_variables: str | Iterable[str] | None = None,
-        use_cftime: Any = None, decode_timedelta: Any = None, group: str | None = None, lock: Any = None,
-        format: str | None = "NETCDF4", invalid_netcdf: Any = None, phony_dims: str | None = "access",
-        decode_vlen_strings: bool = True, driver: Any = None, driver_kwds: Any = None, storage_options: Any = None,
-        **more: Any,
-    ) -> dict[str, xr.Dataset]:  # fmt: skip
-        store = _open_store(filename_or_obj, None, {
-            "lock": lock, "format": format, "invalid_netcdf": invalid_netcdf, "phony_dims": phony_dims,
-            "decode_vlen_strings": decode_vlen_strings, "driver": driver, "driver_kwds": driver_kwds,
-            "storage_options": storage_options})  # fmt: skip
-        decoders = {
-            "mask_and_scale": mask_and_scale, "decode_times": decode_times, "concat_characters": concat_characters,
-            "decode_coords": decode_coords, "drop_variables": drop_variables, "use_cftime": use_cftime,
-            "decode_timedelta": decode_timedelta}  # fmt: skip
+    def open_groups_as_dict(self, filename_or_obj: Any, *, group: str | None = None,
+                            **given: Any) -> dict[str, xr.Dataset]:  # fmt: skip
+        store = _open_store(filename_or_obj, None, given)
         top = "/" + (group or "").strip("/")
         found = {}
         with store._manager.acquire_context():
             root = H5netcdfStore(store._manager, group=top, mode="r", lock=store.lock).ds
             for name in _groups(root):
                 inner = H5netcdfStore(store._manager, group=top.rstrip("/") + name, mode="r", lock=store.lock)
-                found[name] = _dataset(inner, decoders)
+                found[name] = _dataset(inner, given)
         return found
 
     def open_datatree(self, filename_or_obj: Any, **more: Any) -> Any:
@@ -393,16 +374,25 @@ def _groups(group: Any, path: str = "/") -> Iterable[str]:
         yield from _groups(inner, f"{path.rstrip('/')}/{name}")
 
 
+# Keywords of `open_dataset` that are the store's, with their defaults, and those that are decoders of xarray's.
+_OF_STORE = {"lock": None, "format": "NETCDF4", "invalid_netcdf": None, "phony_dims": "access",
+             "decode_vlen_strings": True, "driver": None, "driver_kwds": None, "storage_options": None}  # fmt: skip
+_DECODERS = ("mask_and_scale", "decode_times", "concat_characters", "decode_coords", "drop_variables", "use_cftime",
+             "decode_timedelta")  # fmt: skip
+
+
 def _open_store(filename: Any, group: str | None, given: Mapping[str, Any]) -> Any:
     install()
     if isinstance(filename, (bytes, memoryview)):
         filename = io.BytesIO(filename)
     else:
         filename = common._normalize_path(filename)
-    return H5netcdfStore.open(filename, group=group, **{key: x for key, x in given.items() if x is not None})
+    keywords = {key: given.get(key, default) for key, default in _OF_STORE.items()}
+    return H5netcdfStore.open(filename, group=group, **{key: x for key, x in keywords.items() if x is not None})
 
 
-def _dataset(store: Any, decoders: Mapping[str, Any]) -> xr.Dataset:
+def _dataset(store: Any, given: Mapping[str, Any]) -> xr.Dataset:
+    decoders = {key: given[key] for key in _DECODERS if key in given}
     try:
         with store._manager.acquire_context():
             return StoreBackendEntrypoint().open_dataset(store, **decoders)
