@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The C interface of libh5zgpu.so for ctypes: `h5z_gpu.h`, and what the package calls of HDF5 and netCDF.
 
-Types of C functions stand here, but those of HDF5 that `verify` alone calls (cli/hdf5_calls.py). `declare` gives them
-to a library once, where it is loaded; from then on ctypes converts Python's numbers by itself and refuses what is no
-number. tests/hosts/test_capi.py compares this file with the header.
+Types of C functions stand here alone. `declare` gives them to a library once, where it is loaded; from then on ctypes
+converts Python's numbers by itself and refuses what is no number. tests/hosts/test_capi.py compares this file with the
+header.
 
 C's types as they are written here: `const` is left out; a pointer to a number or a struct is POINTER(...); `char *`, a
 text, is c_char_p; `void *`, a pointer to an opaque struct, and a pointer to a function are c_void_p. For a pointer to
@@ -184,6 +184,9 @@ HDF5: Mapping[str, Signature] = {
     "H5Oopen_by_addr": (c_int64, (_hid, c_uint64)),
     "H5Oset_comment": (c_int, (_hid, c_char_p)),
     "H5Pcreate": (c_int64, (_hid,)),
+    "H5Pencode": (c_int, (_hid, c_void_p, POINTER(c_size_t))),
+    "H5Pencode1": (c_int, (_hid, c_void_p, POINTER(c_size_t))),
+    "H5Pequal": (c_int, (_hid, _hid)),
     "H5Pget_attr_creation_order": (c_int, (_hid, POINTER(c_uint))),
     "H5Pget_attr_phase_change": (c_int, (_hid, *2 * (POINTER(c_uint),))),
     "H5Pget_chunk_opts": (c_int, (_hid, POINTER(c_uint))),
@@ -194,12 +197,16 @@ HDF5: Mapping[str, Signature] = {
         c_int,
         (_hid, c_uint, POINTER(c_uint), POINTER(c_size_t), POINTER(c_uint), c_size_t, c_void_p, c_void_p),
     ),
+    "H5Pget_istore_k": (c_int, (_hid, POINTER(c_uint))),
     "H5Pget_link_creation_order": (c_int, (_hid, POINTER(c_uint))),
     "H5Pget_link_phase_change": (c_int, (_hid, *2 * (POINTER(c_uint),))),
     "H5Pget_local_heap_size_hint": (c_int, (_hid, POINTER(c_size_t))),
     "H5Pget_nfilters": (c_int, (_hid,)),
     "H5Pget_obj_track_times": (c_int, (_hid, POINTER(c_bool))),
+    "H5Pget_shared_mesg_index": (c_int, (_hid, c_uint, *2 * (POINTER(c_uint),))),
     "H5Pget_shared_mesg_nindexes": (c_int, (_hid, POINTER(c_uint))),
+    "H5Pget_shared_mesg_phase_change": (c_int, (_hid, *2 * (POINTER(c_uint),))),
+    "H5Pget_sym_k": (c_int, (_hid, *2 * (POINTER(c_uint),))),
     "H5Pset_attr_creation_order": (c_int, (_hid, c_uint)),
     "H5Pset_attr_phase_change": (c_int, (_hid, c_uint, c_uint)),
     "H5Pset_char_encoding": (c_int, (_hid, c_int)),
@@ -222,9 +229,11 @@ HDF5: Mapping[str, Signature] = {
     "H5Rget_type": (c_int, (c_void_p,)),
     "H5Ropen_object": (c_int64, (c_void_p, *_lists)),
     "H5Ropen_region": (c_int64, (c_void_p, *_lists)),
+    "H5Sextent_equal": (c_int, (_hid, _hid)),
     "H5Sget_simple_extent_npoints": (c_int64, (_hid,)),
     "H5Tcommit_anon": (c_int, (_hid, _hid, *_lists)),
     "H5Tcommitted": (c_int, (_hid,)),
+    "H5Tequal": (c_int, (_hid, _hid)),
     "H5Tget_class": (c_int, (_hid,)),
     "H5Tget_create_plist": (c_int64, (_hid,)),
     "H5Tget_size": (c_size_t, (_hid,)),

@@ -18,10 +18,9 @@ from h5py import h5d, h5f, h5g, h5p, h5t
 
 from ..filters import FILTER_ID
 from .common import file_access
-from .hdf5 import calls, header, superblock
+from .hdf5 import calls, filters, header, superblock
 
 _ALL_FILTERS = 0  # H5Z_FILTER_ALL
-_MOST_WORDS = 256
 # Of groups and of whatever has attributes: the end of the functions' names, and what they take.
 _OF_GROUPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("link_creation_order", (c_uint,)), ("attr_creation_order", (c_uint,)), ("link_phase_change", (c_uint, c_uint)),
@@ -78,10 +77,8 @@ def like_group(group: h5g.GroupID) -> h5p.PropGCID:
     """Properties of a new group that are those of another."""
     old, made = group.get_create_plist(), h5p.create(h5p.GROUP_CREATE)
     _copy(old, made, _OF_GROUPS)
-    for place in range(calls.H5Pget_nfilters(old)):
-        flags, count, words = c_uint(), c_size_t(_MOST_WORDS), (c_uint * _MOST_WORDS)()
-        number = calls.H5Pget_filter2(old, place, ctypes.byref(flags), ctypes.byref(count), words, 0, None, None)
-        calls.H5Pset_filter(made, number, flags.value, count.value, words)
+    for number, flags, words in filters(old):
+        calls.H5Pset_filter(made, number, flags, len(words), (c_uint * len(words))(*words))
     return made
 
 

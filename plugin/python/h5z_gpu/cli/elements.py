@@ -28,7 +28,7 @@ import numpy as np
 from h5py import h5d, h5s, h5t
 
 from .boxes import Box
-from .hdf5_calls import call, has
+from .hdf5 import DEFAULT, calls, reclaim
 
 OBJECT, REGION, REFERENCE, TEXT, SEQUENCE = "object", "region", "reference", "text", "sequence"
 _WIDTH = {OBJECT: 8, REGION: 12, REFERENCE: 64, TEXT: ctypes.sizeof(ctypes.c_void_p),
@@ -75,7 +75,7 @@ class Leads(Protocol):
 def types_equal(x: h5t.TypeID, y: h5t.TypeID) -> bool:
     """Whether two types of two files are the same. HDF5 itself does not look at the character set of texts of any
     length."""
-    if not call("H5Tequal", x.id, y.id):
+    if not calls.H5Tequal(x, y):
         return False
     return isinstance(x, (h5t.TypeIntegerID, h5t.TypeFloatID)) or _charsets(x) == _charsets(y)
 
@@ -131,8 +131,7 @@ def elements(read: Callable[[int, int], Any], kind: h5t.TypeID, layout: Layout, 
         yield rows
     finally:
         if layout.outside:
-            space = h5s.create_simple((count,))
-            call("H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim", memory.id, space.id, 0, rows.ctypes.data)
+            reclaim(memory, h5s.create_simple((count,)), rows.ctypes.data)
 
 
 def box_reader(dataset: h5d.DatasetID, box: Box) -> Callable[[int, int], int]:
@@ -143,7 +142,7 @@ def box_reader(dataset: h5d.DatasetID, box: Box) -> Callable[[int, int], int]:
         if box:
             there.select_hyperslab(tuple(s.start for s in box), tuple(s.stop - s.start for s in box))
         here = h5s.create_simple((there.get_select_npoints(),))
-        return call("H5Dread", dataset.id, kind, here.id, there.id, 0, at)
+        return calls.H5Dread(dataset, kind, here, there, DEFAULT, at)
 
     return read
 

@@ -15,14 +15,15 @@ import sys
 from typing import Any, Callable
 
 import h5py
-from h5py import h5a, h5g, h5i, h5o, h5p, h5s, h5t
+from h5py import h5a, h5g, h5i, h5l, h5o, h5p, h5s, h5t
 from h5py._objects import ObjectID, phil
 
 from .. import index
 from .common import Problem
 
 DEFAULT = 0  # H5P_DEFAULT, and H5S_ALL
-_BASIC, _TIME, _HEADER = 1, 2, 8  # H5O_INFO_BASIC, H5O_INFO_TIME, H5O_NATIVE_INFO_HDR
+_BASIC, _TIME, _ATTRIBUTES, _HEADER = 1, 2, 4, 8  # H5O_INFO_BASIC, _TIME, _NUM_ATTRS, H5O_NATIVE_INFO_HDR
+_WORDS = 256  # of one filter, that HDF5 hands out at most
 _UTF8 = 1  # H5T_CSET_UTF8
 
 
@@ -125,6 +126,16 @@ def address_and_times(item: Any) -> tuple[int, tuple[int, ...]]:
     return _little(info.token[0]), tuple(info.times)
 
 
+def about(item: Any) -> tuple[int, int, int]:
+    """As `address`, and how many hard links lead to an object, and how many attributes it has."""
+    if not has("H5Oget_info3"):
+        old = h5o.get_info(item)
+        return int(old.addr), int(old.rc), int(h5a.get_num_attrs(item))
+    info = _Info()
+    calls.H5Oget_info3(item, ctypes.byref(info), _BASIC | _ATTRIBUTES)
+    return _little(info.token[0]), info.links, info.attributes
+
+
 def _little(number: int) -> int:
     """An address, which a token holds in little endian, from the same bytes as a number of this machine."""
     return number if sys.byteorder == "little" else int.from_bytes(number.to_bytes(8, "big"), "little")
@@ -167,6 +178,22 @@ def creation_list(item: Any) -> Any:
     if isinstance(item, h5t.TypeID):
         return h5p.PropInstanceID(calls.H5Tget_create_plist(item))
     return item.get_create_plist()
+
+
+def filters(properties: Any) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Number, flags and words of each filter of a creation list of datasets or groups."""
+    found, words = list[tuple[int, int, tuple[int, ...]]](), (ctypes.c_uint * _WORDS)()
+    for place in range(calls.H5Pget_nfilters(properties)):
+        flags, count = ctypes.c_uint(), ctypes.c_size_t(_WORDS)
+        number = calls.H5Pget_filter2(properties, place, ctypes.byref(flags), ctypes.byref(count), words, 0, None, None)
+        found.append((number, flags.value, (*words[: count.value],)))
+    return found
+
+
+def reclaim(memory: Any, space: Any, data: int | ctypes.Array[Any]) -> None:
+    """Gives back what HDF5 has allocated for elements that were read."""
+    name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
+    getattr(calls, name)(memory, space, DEFAULT, data)
 
 
 def shares_messages(file: h5py.h5f.FileID) -> bool:
@@ -269,10 +296,17 @@ def know_link_class(kind: int) -> _LinkClass:
     return made
 
 
+def link_value(group: h5g.GroupID, name: bytes, kind: int) -> bytes:
+    """What a link that is no hard link says, in the bytes of the file."""
+    if kind > h5l.TYPE_EXTERNAL:
+        know_link_class(kind)
+    size = group.links.get_info(name).u  # only now is it known
+    value = ctypes.create_string_buffer(max(1, size))
+    calls.H5Lget_val(group, name, value, size, DEFAULT)
+    return value.raw[:size]
+
+
 def copy_own_link(old: h5g.GroupID, new: h5g.GroupID, name: bytes, kind: int, properties: h5p.PropLCID) -> None:
     """Makes a link of a program's own kind anew, with the same bytes."""
-    know_link_class(kind)
-    size = old.links.get_info(name).u  # only now is it known
-    value = ctypes.create_string_buffer(max(1, size))
-    calls.H5Lget_val(old, name, value, size, DEFAULT)
-    calls.H5Lcreate_ud(new, name, kind, value if size else None, size, properties, DEFAULT)
+    value = link_value(old, name, kind)
+    calls.H5Lcreate_ud(new, name, kind, value or None, len(value), properties, DEFAULT)

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 from h5py import h5s
 
-from .hdf5_calls import about, call
+from .hdf5 import DEFAULT, about, calls, wrapped
 
 _REGION = 1  # H5R_DATASET_REGION
 _REGION2, _ATTRIBUTE = 3, 4  # H5R_DATASET_REGION2, H5R_ATTR
@@ -67,9 +67,8 @@ class Table:
         if not row.any():
             return None
         try:
-            with _Opened("H5Rdereference2", file.id.id, 0, _REGION, row.ctypes.data) as item:
-                where = self._known(item, to)
-            selected = h5s.SpaceID(call("H5Rget_region", file.id.id, _REGION, row.ctypes.data))
+            where = self._known(wrapped(calls.H5Rdereference2(file.id, DEFAULT, _REGION, row.ctypes.data)), to)
+            selected = h5s.SpaceID(calls.H5Rget_region(file.id, _REGION, row.ctypes.data))
         except (OSError, RuntimeError):  # what it led to was deleted
             return None
         return where and (where, selected.encode())
@@ -80,15 +79,14 @@ class Table:
             return None
         at = row.ctypes.data
         try:
-            kind = call("H5Rget_type", at)
-            with _Opened("H5Ropen_object", at, 0, 0) as item:
-                where = self._known(item, to)
+            kind = calls.H5Rget_type(at)
+            where = self._known(wrapped(calls.H5Ropen_object(at, DEFAULT, DEFAULT)), to)
             more = b""
             if kind == _REGION2:
-                more = h5s.SpaceID(call("H5Ropen_region", at, 0, 0)).encode()
+                more = h5s.SpaceID(calls.H5Ropen_region(at, DEFAULT, DEFAULT)).encode()
             elif kind == _ATTRIBUTE:
-                name = ctypes.create_string_buffer(call("H5Rget_attr_name", at, None, 0) + 1)
-                call("H5Rget_attr_name", at, name, len(name))
+                name = ctypes.create_string_buffer(calls.H5Rget_attr_name(at, None, 0) + 1)
+                calls.H5Rget_attr_name(at, name, len(name))
                 more = name.value
         except (OSError, RuntimeError):
             return None
@@ -98,16 +96,3 @@ class Table:
         """The new file's address of an object of either; None for one that the walk has not met."""
         where = about(item)[0]
         return to.get(where) if to is not None else where if where in self.back else None
-
-
-class _Opened:
-    """An object that a function of HDF5 opens, until the block is over."""
-
-    def __init__(self, name: str, *arguments: Any) -> None:
-        self.id = call(name, *arguments)
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        call("H5Idec_ref", self.id)

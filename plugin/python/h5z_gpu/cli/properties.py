@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from ctypes import c_uint
+import ctypes
+from ctypes import c_size_t, c_uint
 from typing import Any, Callable
 
 import h5py
 from h5py import h5d, h5p, h5t
 
 from .elements import Layout, Leads, differing, elements
-from .hdf5_calls import call, encoded, filters, numbers
+from .hdf5 import calls, filters, has
 
 Said = list[tuple[str, Any, Any]]
 """What differs: its name, and what it is in the original and in the copy."""
@@ -35,8 +36,8 @@ def of_files(a: h5py.File, b: h5py.File) -> Said:
         "user block": lambda p: p.get_userblock(),
         "superblock's version": lambda p: p.get_version()[0],
         "sizes of addresses and lengths": lambda p: p.get_sizes(),
-        "rank of groups' trees": lambda p: numbers("sym_k", p, c_uint, c_uint),
-        "rank of chunks' trees": lambda p: numbers("istore_k", p),
+        "rank of groups' trees": lambda p: _numbers("sym_k", p, c_uint, c_uint),
+        "rank of chunks' trees": lambda p: _numbers("istore_k", p),
         "strategy of free space": _of(lambda p: p.get_file_space_strategy()),
         "size of pages": _of(lambda p: p.get_file_space_page_size()),
         "shared messages": _shared_messages,
@@ -65,13 +66,32 @@ def _of(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _shared_messages(properties: Any) -> Any:
-    (count,) = numbers("shared_mesg_nindexes", properties) or (0,)
+    (count,) = _numbers("shared_mesg_nindexes", properties) or (0,)
     found = []
     for k in range(count):
         kinds, least = c_uint(0), c_uint(0)
-        call("H5Pget_shared_mesg_index", properties.id, k, kinds, least)
+        calls.H5Pget_shared_mesg_index(properties, k, ctypes.byref(kinds), ctypes.byref(least))
         found.append((kinds.value, least.value))
-    return found, numbers("shared_mesg_phase_change", properties, c_uint, c_uint) if count else ()
+    return found, _numbers("shared_mesg_phase_change", properties, c_uint, c_uint) if count else ()
+
+
+def _numbers(name: str, properties: Any, *kinds: Any) -> tuple[int, ...]:
+    """What a function H5Pget_* answers in these types; () where this HDF5 lacks it or the list has no such property."""
+    found = [kind() for kind in kinds or (c_uint,)]
+    try:
+        getattr(calls, f"H5Pget_{name}")(properties, *map(ctypes.byref, found))
+    except (AttributeError, OSError):
+        return ()
+    return tuple(int(n.value) for n in found)
+
+
+def _encoded(properties: Any) -> bytes:
+    """All of a list of properties, as HDF5 writes it down."""
+    encode, length = calls.H5Pencode1 if has("H5Pencode1") else calls.H5Pencode, c_size_t()
+    encode(properties, None, ctypes.byref(length))
+    text = ctypes.create_string_buffer(length.value)
+    encode(properties, text, ctypes.byref(length))
+    return text.raw[: length.value]
 
 
 def of_groups(x: h5p.PropGCID, y: h5p.PropGCID) -> Said:
@@ -79,9 +99,9 @@ def of_groups(x: h5p.PropGCID, y: h5p.PropGCID) -> Said:
     return _compared(x, y, {
         "order of links": lambda p: p.get_link_creation_order(),
         "order of attributes": lambda p: p.get_attr_creation_order(),
-        "numbers of links between two ways to store them": lambda p: numbers("link_phase_change", p, c_uint, c_uint),
+        "numbers of links between two ways to store them": lambda p: _numbers("link_phase_change", p, c_uint, c_uint),
         "numbers of attributes between two ways to store them": lambda p: p.get_attr_phase_change(),
-        "expected number and length of names": lambda p: numbers("est_link_info", p, c_uint, c_uint),
+        "expected number and length of names": lambda p: _numbers("est_link_info", p, c_uint, c_uint),
         "times": lambda p: p.get_obj_track_times(),
         "filters": filters,
     })  # fmt: skip
@@ -102,7 +122,7 @@ def of_datasets(x: h5p.PropDCID, y: h5p.PropDCID, stored_anew: bool) -> Said:
         asked |= {
             "layout": lambda p: _LAYOUTS.get(p.get_layout()),
             "chunks": lambda p: p.get_chunk() if p.get_layout() == h5d.CHUNKED else None,
-            "chunks cut by the edge": lambda p: numbers("chunk_opts", p) if p.get_layout() == h5d.CHUNKED else None,
+            "chunks cut by the edge": lambda p: _numbers("chunk_opts", p) if p.get_layout() == h5d.CHUNKED else None,
             "filters": filters,
             "time of allocation": lambda p: _ALLOC.get(p.get_alloc_time()),
             "external files": lambda p: [p.get_external(k) for k in range(p.get_external_count())],
@@ -112,10 +132,10 @@ def of_datasets(x: h5p.PropDCID, y: h5p.PropDCID, stored_anew: bool) -> Said:
     if not found and not stored_anew and x.fill_value_defined() == y.fill_value_defined():
         x, y = x.copy(), y.copy()
         for each in (x, y):  # fill values are compared by themselves; filters are, but for names, which may be missing
-            call("H5Pset_fill_value", each.id, 0, None)
+            calls.H5Pset_fill_value(each, 0, None)
             if each.get_nfilters():
                 each.remove_filter(_ALL_FILTERS)
-        if not call("H5Pequal", x.id, y.id) and encoded(x) != encoded(y):
+        if not calls.H5Pequal(x, y) and _encoded(x) != _encoded(y):
             found.append(("creation properties", "as they were", "others"))
     return found
 
@@ -138,7 +158,7 @@ def same_fill(x: h5p.PropDCID, y: h5p.PropDCID, kind: h5t.TypeID, layout: Layout
     """Whether two fill values are declared, the default or undefined alike, with the same bytes."""
 
     def reader(properties: h5p.PropDCID) -> Callable[[int, int], int]:
-        return lambda memory, at: call("H5Pget_fill_value", properties.id, memory, at)
+        return lambda memory, at: calls.H5Pget_fill_value(properties, memory, at)
 
     if fill_state(x) != fill_state(y) or fill_state(x) != DECLARED:
         return fill_state(x) == fill_state(y)

@@ -37,12 +37,11 @@ import numpy as np
 from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5t
 from h5py._objects import phil
 
-from . import hdf5_calls
 from .allowed import NOTHING, Allowed, Given, allowed, declares_no_fill
 from .common import Problem, open_file
 from .properties import DECLARED, fill_state, of_datasets, of_files, of_groups, same_fill
 from .elements import Layout, differing, elements, layout_of, shown_bytes, types_equal
-from .hdf5_calls import about, call, filters
+from .hdf5 import about, calls, comment, filters, header, link_value
 from .leads import Table
 from .stored import Pair, Values
 
@@ -133,7 +132,7 @@ class Structure:
             elif kind == h5l.TYPE_HARD:
                 hard.append(name)
             else:
-                was, became = (hdf5_calls.link_value(g, name, kind).rstrip(b"\0") for g in (old, new))
+                was, became = (link_value(g, name, kind).rstrip(b"\0") for g in (old, new))
                 if was != became:
                     self._say(here, f"what the {_LINKS.get(kind, 'user-defined')} link says", was, became)
             if charset != its:
@@ -169,7 +168,7 @@ class Structure:
             return False
         if links != its_links and kinds[0] != "named type":  # its users are compared
             self._say(path, "hard links to it", links, its_links)
-        for what, ask in (("comment", hdf5_calls.comment), ("version of its header", hdf5_calls.header_version)):
+        for what, ask in (("comment", comment), ("version of its header", lambda item: header(item).version)):
             was, became = ask(old), ask(new)
             # Whoever reads superblock 2 reads headers of version 2; HDF5 does not always let a root keep version 1.
             newer = path == b"/" and (was, became) == (1, 2) and self.b.id.get_create_plist().get_version()[0] > 1
@@ -211,7 +210,7 @@ class Structure:
         return equal
 
     def _extents(self, old: h5s.SpaceID, new: h5s.SpaceID, path: bytes) -> bool:
-        if call("H5Sextent_equal", old.id, new.id):
+        if calls.H5Sextent_equal(old, new):
             return True
         self._say(path, "extents", _extents_text(old), _extents_text(new))
         return False
@@ -368,11 +367,11 @@ def _attributes_of(item: Any) -> tuple[dict[bytes, int], bool]:
 
 
 def _type_properties(kind: h5t.TypeID) -> h5py.h5p.PropOCID:
-    return h5py.h5p.PropOCID(call("H5Tget_create_plist", kind.id))
+    return h5py.h5p.PropOCID(calls.H5Tget_create_plist(kind))
 
 
 def _attribute_reader(attribute: h5a.AttrID) -> Callable[[int, int], int]:
-    return lambda kind, at: call("H5Aread", attribute.id, kind, at)
+    return lambda kind, at: calls.H5Aread(attribute, kind, at)
 
 
 def _characters(attribute: h5a.AttrID) -> bytes:

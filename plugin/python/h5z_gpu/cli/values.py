@@ -14,7 +14,7 @@ from h5py import h5a, h5d, h5p, h5s, h5t
 
 from .. import index
 from .boxes import Box, boxes, grown
-from .hdf5 import DEFAULT, calls, has
+from .hdf5 import DEFAULT, calls, reclaim
 from .places import Place, owns_memory, places_in
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 SMALL_BYTES = 1 << 18  # of a dataset of one chunk that HDF5 copies and codes as fast by itself
 AT_ONCE = 32 << 20  # bytes of values that are copied at a time, unless chunks are larger
 _PLAIN = {h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.BITFIELD, h5t.OPAQUE, h5t.ENUM}  # classes of `copy_plain`
-
-
-def reclaim(memory: Any, space: Any, data: Any) -> None:
-    """Gives back what HDF5 has allocated for elements that were read."""
-    name = "H5Treclaim" if has("H5Treclaim") else "H5Dvlen_reclaim"
-    getattr(calls, name)(memory, space, DEFAULT, data)
 
 
 class elements:
