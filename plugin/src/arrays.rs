@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole arrays for C and for Python's ctypes. What each function does stands in `include/h5z_gpu.h`.
 
-use crate::c_api::{dtype, end, fence, length, slice, slice_mut, string};
+use crate::c_api::{self, dtype, element, end, fence, length, slice, slice_mut, string};
 use crate::dataset;
 use crate::dataset_io::writing::params;
 use crate::error::Result;
@@ -15,25 +15,30 @@ use libc::{c_char, c_int, c_void};
 pub struct CArray {
     data: *mut c_void,
     device: i32,
-    pub(crate) flags: u32,
+    flags: u32,
     datatype: *const c_char,
     pub(crate) rank: usize,
-    pub(crate) shape: *const u64,
+    shape: *const u64,
     strides: *const i64,
     stream: *mut c_void,
 }
 
 /// The array is not to be written.
-pub(crate) const READ_ONLY: u32 = 1;
+const READ_ONLY: u32 = 1;
 /// Every GPU takes part in work on the array, which is in host memory.
 const EVERY_GPU: u32 = 2;
 /// CUDA's handle of the legacy default stream.
 const LEGACY: usize = 1;
 
 impl CArray {
+    /// The array, and the type of its elements. `writes`: it is to be written.
+    ///
     /// # Safety
     /// As the header says of an array.
-    pub(crate) unsafe fn open(&self) -> Result<(Array, Dtype)> {
+    pub(crate) unsafe fn open(&self, writes: bool) -> Result<(Array, Dtype)> {
+        if writes && self.flags & READ_ONLY != 0 {
+            return Err("the array is read-only".into());
+        }
         // SAFETY: this function's promise.
         let (name, shape) = unsafe { (string(self.datatype, "type")?, slice(self.shape, self.rank)?) };
         let strides = match self.strides.is_null() {
@@ -64,6 +69,26 @@ impl CArray {
         };
         Ok((array, dtype))
     }
+}
+
+/// An array and the type of its elements; of `n` chunks of it the extents and the first elements.
+///
+/// # Safety
+/// As the header says of them.
+unsafe fn chunked<'a>(
+    of: *const CArray,
+    writes: bool,
+    chunk: *const u64,
+    n: usize,
+    origins: *const i64,
+) -> Result<(Array, Dtype, &'a [u64], &'a [i64])> {
+    // SAFETY: this function's promise.
+    let of = unsafe { of.as_ref() }.ok_or("no array")?;
+    // SAFETY: as above.
+    let (array, dtype) = unsafe { of.open(writes)? };
+    let numbers = n.checked_mul(of.rank).ok_or("too many chunks")?;
+    // SAFETY: as above.
+    unsafe { Ok((array, dtype, slice(chunk, of.rank)?, slice(origins, numbers)?)) }
 }
 
 /// Frames of an array on their way.
@@ -102,16 +127,11 @@ pub unsafe extern "C" fn h5z_gpu_encode_array(
 ) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
-        let from = unsafe { from.as_ref() }.ok_or("no array")?;
-        // SAFETY: as above.
-        let (array, dtype) = unsafe { from.open()? };
-        let (rank, numbers) = (from.rank, n.checked_mul(from.rank).ok_or("too many chunks")?);
-        // SAFETY: as above.
-        let (user, chunk, origins) = unsafe { (slice(user, count)?, slice(chunk, rank)?, slice(origins, numbers)?) };
-        // SAFETY: as above; one element of the type.
-        let fill = if fill.is_null() { None } else { Some(unsafe { slice(fill.cast::<u8>(), dtype.size.into())? }) };
+        let (array, dtype, chunk, origins) = unsafe { chunked(from, false, chunk, n, origins)? };
+        // SAFETY: as above; the fill value is one element of the type.
+        let (user, fill) = unsafe { (slice(user, count)?, element(fill, dtype.size)?) };
         let params = params(user, dtype, chunk, fill)?;
-        let encoding = Encoding::new(array, params, chunk, origins, fill, usize::try_from(threads).unwrap_or(0))?;
+        let encoding = Encoding::new(array, params, chunk, origins, fill, c_api::threads(threads))?;
         let made = Work { encoding, frames: Vec::new(), lens: Vec::new() };
         // SAFETY: as above.
         *unsafe { work.as_mut() }.ok_or("no place for the work")? = Box::into_raw(Box::new(made));
@@ -152,17 +172,11 @@ pub unsafe extern "C" fn h5z_gpu_range(
 ) -> i64 {
     fence(|| {
         // SAFETY: this function's promise.
-        let from = unsafe { from.as_ref() }.ok_or("no array")?;
-        // SAFETY: as above.
-        let (array, dtype) = unsafe { from.open()? };
-        let numbers = n.checked_mul(from.rank).ok_or("too many chunks")?;
-        // SAFETY: as above; `fill` is one element of the type.
-        let (chunk, origins, found) =
-            unsafe { (slice(chunk, from.rank)?, slice(origins, numbers)?, slice_mut(found, 2)?) };
-        // SAFETY: as above.
-        let fill = if fill.is_null() { None } else { Some(unsafe { slice(fill.cast::<u8>(), dtype.size.into())? }) };
-        let fill = fill.filter(|f| f.len() <= 8).map(|f| dataset::bits(f, dtype.big_endian));
-        let range = array::range(&array, dtype, chunk, origins, fill, usize::try_from(threads).unwrap_or(0))?;
+        let (array, dtype, chunk, origins) = unsafe { chunked(from, false, chunk, n, origins)? };
+        // SAFETY: as above; the fill value is one element of the type.
+        let (found, fill) = unsafe { (slice_mut(found, 2)?, element(fill, dtype.size)?) };
+        let fill = fill.and_then(|f| dataset::bits_of_number(f, dtype.big_endian));
+        let range = array::range(&array, dtype, chunk, origins, fill, c_api::threads(threads))?;
         if let Some((low, high)) = range {
             found.copy_from_slice(&[low, high]);
         }
@@ -177,11 +191,8 @@ pub unsafe extern "C" fn h5z_gpu_copy(from: *const CArray, to: *const CArray) ->
     fence(|| {
         // SAFETY: this function's promise.
         let (from, to) = unsafe { (from.as_ref().ok_or("no array")?, to.as_ref().ok_or("no array")?) };
-        if to.flags & READ_ONLY != 0 {
-            return Err("the array is read-only".into());
-        }
         // SAFETY: as above.
-        let ((from, _), (mut to, _)) = unsafe { (from.open()?, to.open()?) };
+        let ((mut to, _), (from, _)) = unsafe { (to.open(true)?, from.open(false)?) };
         array::copy(&from, &mut to)?;
         Ok(0)
     })
@@ -207,16 +218,10 @@ unsafe fn decode_all(
     status: *mut c_int,
 ) -> Result<i64> {
     // SAFETY: this function's promise.
-    let to = unsafe { to.as_ref() }.ok_or("no array")?;
-    if to.flags & READ_ONLY != 0 {
-        return Err("the array is read-only".into());
-    }
+    let (mut array, _, chunk, origins) = unsafe { chunked(to, true, chunk, n, origins)? };
     // SAFETY: as above.
-    let (mut array, _) = unsafe { to.open()? };
-    let numbers = n.checked_mul(to.rank).ok_or("too many chunks")?;
-    // SAFETY: as above.
-    let (chunk, origins, status) = unsafe { (slice(chunk, to.rank)?, slice(origins, numbers)?, slice_mut(status, n)?) };
-    let results = decode(frames, &mut array, chunk, origins, usize::try_from(threads).unwrap_or(0))?;
+    let status = unsafe { slice_mut(status, n)? };
+    let results = decode(frames, &mut array, chunk, origins, c_api::threads(threads))?;
     let (mut done, mut failures) = (0, Failures::default());
     for (k, (status, result)) in status.iter_mut().zip(results).enumerate() {
         done += i64::from(result.is_ok());

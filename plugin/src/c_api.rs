@@ -4,7 +4,7 @@
 use crate::callbacks;
 use crate::error::{Result, fenced};
 use crate::report::Failures;
-use crate::{FILTER_ID, report};
+use crate::{FILTER_ID, dataset, report};
 use h5z_gpu::words::{self, STORED_MAX};
 use h5z_gpu::{Bound, Class, DecodeJob, Dtype, EncodeJob, Engine, Params, Request, frame};
 use libc::{c_char, c_int, c_void};
@@ -58,6 +58,20 @@ pub(crate) unsafe fn string<'a>(text: *const c_char, what: &str) -> Result<Cow<'
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
+/// One element; `None` for a null pointer.
+///
+/// # Safety
+/// `start` is null, or as for `slice`.
+pub(crate) unsafe fn element<'a>(start: *const c_void, size: u8) -> Result<Option<&'a [u8]>> {
+    // SAFETY: the caller's promise.
+    if start.is_null() { Ok(None) } else { unsafe { slice(start.cast(), size.into()) }.map(Some) }
+}
+
+/// Threads as a caller of C gives them: 0 for as many as the process may use.
+pub(crate) fn threads(n: c_int) -> usize {
+    usize::try_from(n).unwrap_or(0)
+}
+
 /// NumPy's name of a type, such as `<f4`, `>f8`, `|u1`, `<i8`, `|V16`.
 pub(crate) fn dtype(name: &str) -> Result<Dtype> {
     let wrong = || format!("type {name:?}: give NumPy's array.dtype.str, such as <f4 or >f8");
@@ -94,11 +108,9 @@ unsafe fn params(
     let mut params = Params::new(words::request(user)?, dtype(&name)?, dims)?;
     // As `set_local` does: without loss it plays no part, and would be another frame's bytes.
     let lossy = params.request.bound != Bound::Lossless && params.dtype.takes_bound();
-    if lossy && !fill.is_null() && matches!(params.dtype.size, 1..=8) {
-        // SAFETY: one element of the type.
-        let value: &[u8] = unsafe { slice(fill.cast(), params.dtype.size.into())? };
-        params.fill = Some(crate::dataset::bits(value, params.dtype.big_endian));
-    }
+    // SAFETY: one element of the type.
+    let fill = unsafe { element(fill, params.dtype.size)? };
+    params.fill = fill.filter(|_| lossy).and_then(|value| dataset::bits_of_number(value, params.dtype.big_endian));
     Ok((params, user.to_vec()))
 }
 

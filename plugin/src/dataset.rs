@@ -266,6 +266,11 @@ fn never_filled(host: &Host, dcpl: Hid) -> bool {
     host.filling.is_some_and(|f| unsafe { (f.get_fill_time)(dcpl, &mut time) } >= 0) && time == H5D_FILL_TIME_NEVER
 }
 
+/// As [`bits`], of an element that may be longer than numbers are, or empty.
+pub(crate) fn bits_of_number(bytes: &[u8], big_endian: bool) -> Option<u64> {
+    matches!(bytes.len(), 1..=8).then(|| bits(bytes, big_endian))
+}
+
 /// A number's bits from its bytes.
 pub(crate) fn bits(bytes: &[u8], big_endian: bool) -> u64 {
     let append = |bits: u64, &byte: &u8| bits << 8 | u64::from(byte);

@@ -39,6 +39,11 @@ impl Error {
         Error::Told { kind: Kind::OtherWay, text: why.into(), errno: 0 }
     }
 
+    /// What a file holds is damaged.
+    pub(crate) fn damaged(text: impl Into<String>) -> Error {
+        Error::Told { kind: Kind::Damaged, text: text.into(), errno: 0 }
+    }
+
     /// The same kind of failure in other words.
     pub(crate) fn saying(&self, text: impl Into<String>) -> Error {
         Error::Told { kind: self.kind(), text: text.into(), errno: self.errno() }

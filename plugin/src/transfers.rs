@@ -2,14 +2,16 @@
 //! Boxes of datasets, and lists of chunks, for C and for Python's ctypes. What each function does stands in
 //! `include/h5z_gpu.h`.
 
-use crate::arrays::{CArray, READ_ONLY};
-use crate::c_api::{end, fence, length, slice};
-use crate::dataset_io::Transfer;
+use crate::arrays::CArray;
+use crate::c_api::{self, end, fence, length, slice};
 use crate::dataset_io::index::{self, Fetch, List};
 use crate::dataset_io::native::Native;
-use crate::error::{Error, Kind, Result};
+use crate::dataset_io::{Reading, Transfer, Writing};
+use crate::error::{Error, Result};
 use crate::hdf5::Hid;
 use crate::host;
+use h5z_gpu::Dtype;
+use h5z_gpu::array::Array;
 use h5z_gpu::plugin::file::read_at;
 use libc::{c_char, c_int, c_void};
 use std::ffi::CString;
@@ -30,20 +32,23 @@ unsafe fn native(hdf5: *const c_void, dataset: Hid, datatype: Hid) -> Result<Nat
     unsafe { Native::new(host::serving(hdf5), dataset, datatype) }
 }
 
+/// Begins to read into an array, or by `writes` from it.
+///
 /// # Safety
 /// As the header says of `h5z_gpu_read_dataset`.
 unsafe fn begin(
     dataset: Native,
     array: *const CArray,
+    writes: bool,
     start: *const u64,
     place: *mut *mut CTransfer,
-    begin: impl FnOnce(&Native, &CArray, &[u64]) -> Result<Transfer>,
+    begin: impl FnOnce(&Native, Array, Dtype, &[u64]) -> Result<Transfer>,
 ) -> Result<i64> {
     // SAFETY: this function's promise.
     let array = unsafe { array.as_ref() }.ok_or("no array")?;
     // SAFETY: as above.
-    let start = unsafe { slice(start, array.rank)? };
-    let transfer = begin(&dataset, array, start)?;
+    let (start, (values, dtype)) = unsafe { (slice(start, array.rank)?, array.open(writes)?) };
+    let transfer = begin(&dataset, values, dtype, start)?;
     let bytes = transfer.bytes();
     // SAFETY: as above.
     let place = unsafe { place.as_mut() }.ok_or("no place for the transfer")?;
@@ -67,16 +72,12 @@ pub unsafe extern "C" fn h5z_gpu_read_dataset(
     fence(|| {
         // SAFETY: this function's promise.
         let dataset = unsafe { native(hdf5, dataset, datatype)? };
-        let read = |dataset: &Native, to: &CArray, start: &[u64]| {
-            if to.flags & READ_ONLY != 0 {
-                return Err("the array is read-only".into());
-            }
-            // SAFETY: as above.
-            let (array, _) = unsafe { to.open()? };
-            Transfer::read(dataset, array, start, usize::try_from(threads).unwrap_or(0), fill_damaged != 0)
+        let read = |dataset: &Native, array, _, start: &[u64]| {
+            let reading = Reading::begin(dataset, array, start, c_api::threads(threads), fill_damaged != 0)?;
+            Ok(Transfer::Read(Box::new(reading)))
         };
         // SAFETY: as above.
-        unsafe { begin(dataset, to, start, transfer, read) }
+        unsafe { begin(dataset, to, true, start, transfer, read) }
     })
 }
 
@@ -95,13 +96,12 @@ pub unsafe extern "C" fn h5z_gpu_write_dataset(
     fence(|| {
         // SAFETY: this function's promise.
         let dataset = unsafe { native(hdf5, dataset, datatype)? };
-        let write = |dataset: &Native, from: &CArray, start: &[u64]| {
-            // SAFETY: as above.
-            let (array, dtype) = unsafe { from.open()? };
-            Transfer::write(dataset, array, dtype, start, usize::try_from(threads).unwrap_or(0))
+        let write = |dataset: &Native, array, dtype, start: &[u64]| {
+            let writing = Writing::begin(dataset, array, dtype, start, c_api::threads(threads))?;
+            Ok(Transfer::Write(Box::new(writing)))
         };
         // SAFETY: as above.
-        unsafe { begin(dataset, from, start, transfer, write) }
+        unsafe { begin(dataset, from, false, start, transfer, write) }
     })
 }
 
@@ -244,10 +244,7 @@ pub unsafe extern "C" fn h5z_gpu_find_chunks(
         let (origins, lens) =
             unsafe { (slice(origins, n.checked_mul(rank).ok_or("too many chunks")?)?, slice(lens, n)?) };
         let said = origins.chunks_exact(rank.max(1)).zip(lens.iter().copied());
-        match index::distrust(&dataset, said, usize::MAX) {
-            None => Ok(0),
-            Some(text) => Err(Error::Told { kind: Kind::Damaged, text, errno: 0 }),
-        }
+        index::distrust(&dataset, said, usize::MAX).map_or(Ok(0), |text| Err(Error::damaged(text)))
     })
 }
 
@@ -259,9 +256,6 @@ pub unsafe extern "C" fn h5z_gpu_raw_chunk(file: c_int, at: u64, stored: u64, ra
         let mut begins = [0; index::MAGIC.len()];
         // Where the file ends there is no frame.
         let _ = read_at(file, &mut begins, at);
-        match index::why_not_raw(stored, raw_len, &begins) {
-            None => Ok(0),
-            Some(text) => Err(Error::Told { kind: Kind::Damaged, text, errno: 0 }),
-        }
+        index::why_not_raw(stored, raw_len, &begins).map_or(Ok(0), |text| Err(Error::damaged(text)))
     })
 }

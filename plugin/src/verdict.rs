@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exact verdict on a bound, for C and for the Python package's `verify`. See `include/h5z_gpu.h`.
 
-use crate::c_api::{dtype, fence, slice, slice_mut, string};
+use crate::c_api::{dtype, element, fence, slice, slice_mut, string};
+use crate::dataset::bits_of_number;
 use crate::error::Result;
 use h5z_gpu::judge::{PerValue, Verdict, judge};
 use h5z_gpu::{Bound, Keep, Request};
@@ -88,11 +89,8 @@ pub unsafe extern "C" fn h5z_gpu_judge(
         let len = n.checked_mul(size).ok_or_else(|| format!("{n} elements of {size} bytes are no array"))?;
         // SAFETY: this function's promise: `n` elements are `len` bytes.
         let pair = unsafe { [slice(original.cast::<u8>(), len)?, slice(reconstructed.cast::<u8>(), len)?] };
-        let fill = match fill.is_null() {
-            true => None,
-            // SAFETY: one element of the type.
-            false => Some(crate::dataset::bits(unsafe { slice(fill.cast::<u8>(), size)? }, dtype.big_endian)),
-        };
+        // SAFETY: one element of the type.
+        let fill = unsafe { element(fill, dtype.size)? }.and_then(|f| bits_of_number(f, dtype.big_endian));
         let each = match error.is_null() && marks.is_null() {
             true => None,
             // SAFETY: this function's promise.

@@ -34,10 +34,8 @@ pub(crate) mod writing;
 
 use crate::error::Result;
 use dataset::Dataset;
-use h5z_gpu::Dtype;
-use h5z_gpu::array::Array;
-use reading::Reading;
-use writing::Writing;
+pub(crate) use reading::Reading;
+pub(crate) use writing::Writing;
 
 /// A box of a dataset on its way.
 pub(crate) enum Transfer {
@@ -46,28 +44,6 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// Begins to read the box from `start` on, of the array's extents; see [`Reading::begin`].
-    pub(crate) fn read(
-        dataset: &dyn Dataset,
-        to: Array,
-        start: &[u64],
-        threads: usize,
-        fills: bool,
-    ) -> Result<Transfer> {
-        Ok(Transfer::Read(Box::new(Reading::begin(dataset, to, start, threads, fills)?)))
-    }
-
-    /// Begins to write it; see [`Writing::begin`].
-    pub(crate) fn write(
-        dataset: &dyn Dataset,
-        from: Array,
-        dtype: Dtype,
-        start: &[u64],
-        threads: usize,
-    ) -> Result<Transfer> {
-        Ok(Transfer::Write(Box::new(Writing::begin(dataset, from, dtype, start, threads)?)))
-    }
-
     /// Bytes of the array.
     pub(crate) fn bytes(&self) -> u64 {
         let array = match self {

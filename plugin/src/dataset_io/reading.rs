@@ -72,7 +72,7 @@ impl Reading {
     ///
     /// # Errors
     /// [`Error::other_way`] where HDF5's pipeline is to do it; damage where the list of chunks cannot be right.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         dataset: &dyn Dataset,
         array: Array,
         start: &[u64],
@@ -386,7 +386,7 @@ impl Reading {
     /// The `k`-th chunk cannot be values.
     fn bad(&mut self, k: usize, why: String) -> Result<u64> {
         if !self.fills {
-            return Err(self.unread(&[(k, Error::Told { kind: Kind::Damaged, text: why, errno: 0 })]));
+            return Err(self.unread(&[(k, Error::damaged(why))]));
         }
         self.note_damage(k)?;
         Ok(self.bytes(k))
@@ -444,6 +444,7 @@ impl Unpack for Chunks<'_> {
 }
 
 fn damaged_list(wrong: &str) -> Error {
-    let text = format!("the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read");
-    Error::Told { kind: Kind::Damaged, text, errno: 0 }
+    Error::damaged(format!(
+        "the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves what can be read"
+    ))
 }

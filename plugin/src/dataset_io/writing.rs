@@ -5,7 +5,7 @@ use super::cells::Cells;
 use super::dataset::{Dataset, tuple};
 use super::layout::{Filters, Layout};
 use crate::FILTER_ID;
-use crate::dataset::bits;
+use crate::dataset::bits_of_number;
 use crate::error::{Error, Result};
 use h5z_gpu::array::{self, Array, Encoding};
 use h5z_gpu::{Dtype, Params, words};
@@ -45,7 +45,7 @@ impl Writing {
     ///
     /// # Errors
     /// [`Error::other_way`] where HDF5's pipeline is to do it.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         dataset: &dyn Dataset,
         array: Array,
         dtype: Dtype,
@@ -182,7 +182,7 @@ fn dense<'a>(part: &'a Array, extents: &[u64], fill: &[u8], buffer: &'a mut Vec<
 pub(crate) fn params(user: &[u32], dtype: Dtype, chunk: &[u64], fill: Option<&[u8]>) -> Result<Params> {
     let mut params = Params::new(words::request(user)?, dtype, chunk)?;
     if !words::is_stored(user) {
-        params.fill = fill.filter(|f| f.len() <= 8).map(|f| bits(f, dtype.big_endian));
+        params.fill = fill.and_then(|f| bits_of_number(f, dtype.big_endian));
         return Ok(params);
     }
     let stored = words::stored(user)?.params;
