@@ -75,7 +75,25 @@ pub(crate) struct FilterClass {
         unsafe extern "C" fn(c_uint, usize, *const c_uint, usize, *mut usize, *mut *mut c_void) -> FilterLen,
 }
 
-table! {
+/// Part of what an error stack holds of one failure, HDF5's `H5E_error2_t`.
+#[repr(C)]
+pub(crate) struct ErrorRecord {
+    pub(crate) class: Hid,
+    pub(crate) major: Hid,
+    pub(crate) minor: Hid,
+    pub(crate) line: c_uint,
+    pub(crate) function: *const c_char,
+    pub(crate) file: *const c_char,
+    pub(crate) text: *const c_char,
+}
+
+/// What `H5Ewalk2` calls for each failure.
+pub(crate) type OnError = unsafe extern "C" fn(c_uint, *const ErrorRecord, *mut c_void) -> c_int;
+
+/// What `H5Dchunk_iter` calls for each chunk: place, filter mask, address, stored bytes.
+pub(crate) type OnChunk = unsafe extern "C" fn(*const u64, c_uint, u64, u64, *mut c_void) -> c_int;
+
+tables! {
     /// What `set_local` reads of a dataset's properties and type, and writes.
     Properties {
         fn get_libversion = H5get_libversion(*mut c_uint, *mut c_uint, *mut c_uint) -> c_int;
@@ -92,31 +110,12 @@ table! {
         fn get_order = H5Tget_order(Hid) -> c_int;
         fn get_sign = H5Tget_sign(Hid) -> c_int;
     }
-}
 
-/// Part of what an error stack holds of one failure, HDF5's `H5E_error2_t`.
-#[repr(C)]
-pub(crate) struct ErrorRecord {
-    pub(crate) class: Hid,
-    pub(crate) major: Hid,
-    pub(crate) minor: Hid,
-    pub(crate) line: c_uint,
-    pub(crate) function: *const c_char,
-    pub(crate) file: *const c_char,
-    pub(crate) text: *const c_char,
-}
-
-/// What `H5Ewalk2` calls for each failure.
-pub(crate) type OnError = unsafe extern "C" fn(c_uint, *const ErrorRecord, *mut c_void) -> c_int;
-
-table! {
     /// When chunks are filled.
     Filling {
         fn get_fill_time = H5Pget_fill_time(Hid, *mut c_int) -> c_int;
     }
-}
 
-table! {
     /// A floating-point type, bit for bit.
     Layout {
         fn get_precision = H5Tget_precision(Hid) -> usize;
@@ -124,9 +123,7 @@ table! {
         fn get_ebias = H5Tget_ebias(Hid) -> usize;
         fn get_norm = H5Tget_norm(Hid) -> c_int;
     }
-}
 
-table! {
     /// The standard types, to compare with, for programs into which only what HDF5 itself needs was linked. Where
     /// HDF5 is shared, the program may hold the variables that count in a copy of its own, so `Layout` comes first.
     Standard {
@@ -136,9 +133,7 @@ table! {
         static f64_le = H5T_IEEE_F64LE_g;
         static f64_be = H5T_IEEE_F64BE_g;
     }
-}
 
-table! {
     /// Where an error's text goes.
     Errors {
         fn get_auto = H5Eget_auto2(
@@ -150,39 +145,29 @@ table! {
         static major = H5E_PLINE_g;
         static minor = H5E_CANTFILTER_g;
     }
-}
 
-table! {
     /// What the last call of a thread failed of.
     Walking {
         fn walk = H5Ewalk2(Hid, c_int, Option<OnError>, *mut c_void) -> c_int;
     }
-}
 
-table! {
     /// HDF5 2.0 and 2.1 stop recording errors while a filter runs, and say so.
     Pausing {
         fn is_paused = H5Eis_paused(Hid, *mut bool) -> c_int;
     }
-}
 
-table! {
     /// Resumes and stops again. The public pair of functions would clear what was recorded.
     Resume {
         fn resume = H5E_resume_stack();
         fn pause = H5E_pause_stack();
     }
-}
 
-table! {
     /// The host's own heap.
     Heap {
         fn allocate = H5allocate_memory(usize, bool) -> *mut c_void;
         fn free = H5free_memory(*mut c_void) -> c_int;
     }
-}
 
-table! {
     /// A dataset that is read and written chunk by chunk beside the pipeline. Complete from 1.10.3 on.
     Datasets {
         fn get_create_plist = H5Dget_create_plist(Hid) -> Hid;
@@ -212,23 +197,17 @@ table! {
         fn write_chunk = H5Dwrite_chunk(Hid, Hid, u32, *const u64, usize, *const c_void) -> c_int;
         fn write = H5Dwrite(Hid, Hid, Hid, Hid, Hid, *const c_void) -> c_int;
     }
-}
 
-table! {
     /// Reading a stored chunk by its place, up to 1.14.
     ReadChunk {
         fn read_chunk = H5Dread_chunk(Hid, Hid, *const u64, *mut u32, *mut c_void) -> c_int;
     }
-}
 
-table! {
     /// The same from 2.0 on, which is told of the buffer's size.
     ReadChunk2 {
         fn read_chunk = H5Dread_chunk2(Hid, Hid, *const u64, *mut u32, *mut c_void, *mut usize) -> c_int;
     }
-}
 
-table! {
     /// Where chunks are, one after the other, from 1.10.5 on.
     ChunkInfo {
         fn get_num_chunks = H5Dget_num_chunks(Hid, Hid, *mut u64) -> c_int;
@@ -237,19 +216,12 @@ table! {
             Hid, *const u64, *mut c_uint, *mut u64, *mut u64) -> c_int;
         fn get_chunk_index_type = H5Dget_chunk_index_type(Hid, *mut c_uint) -> c_int;
     }
-}
 
-/// What `H5Dchunk_iter` calls for each chunk: place, filter mask, address, stored bytes.
-pub(crate) type OnChunk = unsafe extern "C" fn(*const u64, c_uint, u64, u64, *mut c_void) -> c_int;
-
-table! {
     /// All of them in one call, from 1.14 on.
     ChunkIter {
         fn chunk_iter = H5Dchunk_iter(Hid, Hid, Option<OnChunk>, *mut c_void) -> c_int;
     }
-}
 
-table! {
     /// The number of the driver that reads and writes plain files, up to 1.14; then it is a variable.
     Sec2 {
         fn init = H5FD_sec2_init() -> Hid;

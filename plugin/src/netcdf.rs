@@ -11,7 +11,7 @@ pub(crate) const NC_ENDIAN_BIG: c_int = 2;
 /// `NC_BYTE` to `NC_UINT64` in NumPy's words, from number 1.
 pub(crate) const TYPES: [&str; 11] = ["i1", "S1", "i2", "i4", "f4", "f8", "u1", "u2", "u4", "i8", "u8"];
 
-table! {
+tables! {
     /// What NCZarr's `modify_parameters` reads of a variable.
     NetCdf {
         fn inq_vartype = nc_inq_vartype(c_int, c_int, *mut c_int) -> c_int;

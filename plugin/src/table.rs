@@ -2,14 +2,14 @@
 //! Functions and variables of a library, looked up by their names. Used by the plugin and by the doors, each
 //! with a `Module` of its own.
 
-/// A table of functions and of ids of the host: every one is there, or there is no table.
-macro_rules! table {
-    ($(#[$doc:meta])* $name:ident {
+/// Tables of functions and of ids of the host: of a table every one is there, or there is no table.
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident {
         $(fn $fun:ident = $symbol:ident($($arg:ty),*) $(-> $ret:ty)?;)*
         $(variadic $more:ident = $more_symbol:ident($($more_arg:ty),*) -> $more_ret:ty;)*
         $(static $id:ident = $id_symbol:ident;)*
-    }) => {
-        $(#[$doc])*
+    })*) => {
+        $($(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $name {
             $(pub $fun: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
@@ -30,6 +30,6 @@ macro_rules! table {
                     })
                 }
             }
-        }
+        })*
     };
 }

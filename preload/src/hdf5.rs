@@ -27,15 +27,13 @@ pub(crate) const HADDR_UNDEF: u64 = u64::MAX;
 /// What HDF5 calls for a failure where it prints by itself.
 pub(crate) type Auto = Option<unsafe extern "C" fn(Hid, *mut c_void) -> c_int>;
 
-table! {
+tables! {
     /// The functions that stand behind ours.
     Real {
         fn read = H5Dread(Hid, Hid, Hid, Hid, Hid, *mut c_void) -> c_int;
         fn write = H5Dwrite(Hid, Hid, Hid, Hid, Hid, *const c_void) -> c_int;
     }
-}
 
-table! {
     /// How datasets are created, and the filters of a list.
     Creation {
         fn create = H5Dcreate2(Hid, *const c_char, Hid, Hid, Hid, Hid, Hid) -> Hid;
@@ -44,9 +42,7 @@ table! {
         fn set_filter = H5Pset_filter(Hid, c_int, c_uint, usize, *const c_uint) -> c_int;
         fn remove_filter = H5Premove_filter(Hid, c_int) -> c_int;
     }
-}
 
-table! {
     /// What is asked before a call takes the short way.
     Questions {
         fn kind = H5Iget_type(Hid) -> c_int;
@@ -85,17 +81,13 @@ table! {
         fn file_of = H5Fget_name(Hid, *mut c_char, usize) -> isize;
         static default_list = H5P_LST_DATASET_XFER_ID_g;
     }
-}
 
-table! {
     /// The lock of a library that threads share, from 1.14 on.
     Lock {
         fn acquire = H5TSmutex_acquire(c_uint, *mut bool) -> c_int;
         fn release = H5TSmutex_release(*mut c_uint) -> c_int;
     }
-}
 
-table! {
     /// An error's text.
     Errors {
         variadic push = H5Epush2(

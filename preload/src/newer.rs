@@ -5,7 +5,7 @@
 use crate::hdf5::Hid;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-table! {
+tables! {
     /// Calls for several datasets, and calls that need not be waited for, from 1.14 on.
     Several {
         fn read = H5Dread_multi(usize, *mut Hid, *mut Hid, *mut Hid, *mut Hid, Hid, *mut *mut c_void) -> c_int;
@@ -21,9 +21,7 @@ table! {
             *const c_char, *const c_char, c_uint,
             usize, *mut Hid, *mut Hid, *mut Hid, *mut Hid, Hid, *mut *const c_void, Hid) -> c_int;
     }
-}
 
-table! {
     /// Whose objects are whose, from 1.12 on.
     Connectors {
         fn name = H5VLget_connector_name(Hid, *mut c_char, usize) -> isize;

@@ -31,7 +31,7 @@ const OTHER_WAY: i64 = -5;
 
 type Function = unsafe extern "C" fn();
 
-table! {
+tables! {
     /// What is called.
     Plugin {
         fn read_dataset = h5z_gpu_read_dataset(

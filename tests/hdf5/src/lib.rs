@@ -21,12 +21,12 @@ use std::ffi::CString;
 use std::mem::offset_of;
 
 /// For each table a test that looks its symbols up; the types are compared while it is compiled.
-macro_rules! table {
-    ($(#[$doc:meta])* $name:ident {
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident {
         $(fn $fun:ident = $symbol:ident($($arg:ty),*) $(-> $ret:ty)?;)*
         $(variadic $more:ident = $more_symbol:ident($($more_arg:ty),*) -> $more_ret:ty;)*
         $(static $id:ident = $id_symbol:ident;)*
-    }) => {
+    })*) => {$(
         $(const _: () = crate::same::same::<_, unsafe extern "C" fn($($arg),*) $(-> $ret)?>(
             crate::theirs::$symbol as unsafe extern "C" fn($(any!($arg)),*) $(-> any!($ret))?
         );)*
@@ -43,7 +43,7 @@ macro_rules! table {
                 let theirs: &'static Hid = crate::theirs::$id_symbol;
                 assert_eq!(crate::exported(stringify!($id_symbol)), (&raw const *theirs).cast_mut().cast());
             })*
-        }
+        })*
     };
 }
 
