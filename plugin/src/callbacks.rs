@@ -87,13 +87,9 @@ unsafe extern "C" fn filter(
 ) -> FilterLen {
     let done = fenced(|| {
         let host = host::of_caller(ret);
-        let words = match words.is_null() || count > 1 << 16 {
-            true => &[],
-            // SAFETY: by this function's promise; HDF5 counts words in 16 bits.
-            false => unsafe { std::slice::from_raw_parts(words, count) },
-        };
         // SAFETY: by this function's promise.
-        let pipeline = unsafe { Pipeline::new(buf, size, used, host.memory) }.ok_or("called without a buffer")?;
+        let (words, pipeline) = unsafe { (taken(words, count), Pipeline::new(buf, size, used, host.memory)) };
+        let pipeline = pipeline.ok_or("called without a buffer")?;
         let call = Call { flags, words, host };
         if flags & H5Z_FLAG_REVERSE == 0 { encode(call, pipeline) } else { decode(call, pipeline) }
     });
@@ -105,6 +101,18 @@ unsafe extern "C" fn filter(
         },
         FilterLen,
     )
+}
+
+/// The filter's words, which HDF5 counts in 16 bits.
+///
+/// # Safety
+/// `words` has `count` words, or is null.
+pub(crate) unsafe fn taken<'a>(words: *const c_uint, count: usize) -> &'a [u32] {
+    match words.is_null() || count > 1 << 16 {
+        true => &[],
+        // SAFETY: the caller's promise.
+        false => unsafe { std::slice::from_raw_parts(words, count) },
+    }
 }
 
 /// Buffers for frames, lent to one call each and kept: most chunks of a file are alike.

@@ -29,19 +29,12 @@ pub(crate) fn strict() -> bool {
 ///
 /// `Err` is the sentence for the user: the words contradict themselves, or strictness asks for what is not to be had.
 pub(crate) fn set_local(host: &Host, dcpl: Hid, datatype: Hid) -> Result<()> {
-    let properties = match &host.properties {
-        Ok(p) => p,
+    let properties = match host.asked() {
+        Ok(properties) => properties,
         // The words cannot even be read here; the filter sees them, and warns if they asked for more.
         Err(why) if strict() => return Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into()),
         Err(_) => return Ok(()),
     };
-    if let Some(why) = host.is_old(properties) {
-        return if strict() {
-            Err(format!("cannot ask the calling HDF5 about the dataset: {why}").into())
-        } else {
-            Ok(())
-        };
-    }
     let (flags, user) = typed(properties, dcpl).ok_or("the filter's words cannot be read")?;
     let request = words::request(&user)?;
     let (params, rank) = match describe(host, properties, dcpl, datatype, request, &user) {
@@ -88,19 +81,10 @@ pub(crate) fn warn_of_exact(user: &[u32], request: Request, dtype: Dtype) {
 /// The filter's flags and words.
 fn typed(p: &Properties, dcpl: Hid) -> Option<(c_uint, Vec<u32>)> {
     let (mut flags, mut n, mut words) = (0, WORDS_MAX, vec![0; WORDS_MAX]);
+    let (name, config) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: `words` takes `n`; no name and no configuration are read.
-    let done = unsafe {
-        (p.get_filter_by_id)(
-            dcpl,
-            FILTER_ID,
-            &mut flags,
-            &mut n,
-            words.as_mut_ptr(),
-            0,
-            ptr::null_mut(),
-            ptr::null_mut(),
-        )
-    };
+    let done =
+        unsafe { (p.get_filter_by_id)(dcpl, FILTER_ID, &mut flags, &mut n, words.as_mut_ptr(), 0, name, config) };
     words.truncate(n);
     (done >= 0).then_some((flags, words))
 }

@@ -30,7 +30,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) enum Silent {
     Unknown,
     Lacks { module: String, symbol: &'static str },
-    Old([u32; 3]),
 }
 
 impl fmt::Display for Silent {
@@ -38,7 +37,6 @@ impl fmt::Display for Silent {
         match self {
             Silent::Unknown => f.write_str("it is not known which library called"),
             Silent::Lacks { module, symbol } => write!(f, "{module} does not export {symbol}"),
-            Silent::Old(version) => write!(f, "HDF5 {version:?} is older than 1.10"),
         }
     }
 }
@@ -117,9 +115,10 @@ impl Host {
         })
     }
 
-    /// Whether it is older than 1.10, whose ids have another size. Asks it where its text does not say; for `set_local`
-    /// alone.
-    pub(crate) fn is_old(&self, properties: &Properties) -> Option<Silent> {
+    /// What `set_local` asks; for it alone. `Err`: why this library cannot be asked. Ids before HDF5 1.10 have another
+    /// size.
+    pub(crate) fn asked(&self) -> Result<&Properties, String> {
+        let properties = self.properties.as_ref().map_err(Silent::to_string)?;
         let version = self.version.unwrap_or_else(|| {
             let mut v = [0; 3];
             let [major, minor, release] = &mut v;
@@ -127,7 +126,7 @@ impl Host {
             unsafe { (properties.get_libversion)(major, minor, release) };
             v
         });
-        (version < [1, 10, 0]).then_some(Silent::Old(version))
+        if version < [1, 10, 0] { Err(format!("HDF5 {version:?} is older than 1.10")) } else { Ok(properties) }
     }
 }
 

@@ -6,6 +6,7 @@
 //! does that work. The structures are those of netCDF-C's `netcdf_filter_build.h`, the same from 4.9.0 to 4.10.
 
 use crate::c_api;
+use crate::callbacks::taken;
 use crate::entry::entry6;
 use crate::error::{Error, Result, fenced};
 use crate::module::Module;
@@ -94,16 +95,6 @@ unsafe fn give_words(words: &[u32], count: *mut usize, start: *mut *mut c_uint) 
     Ok(())
 }
 
-/// # Safety
-/// `words` has `count` words, or is null.
-unsafe fn take_words<'a>(words: *const c_uint, count: usize) -> &'a [u32] {
-    match words.is_null() || count > 1 << 16 {
-        true => &[],
-        // SAFETY: the caller's promise.
-        false => unsafe { std::slice::from_raw_parts(words, count) },
-    }
-}
-
 /// The words of a JSON configuration: one number where one says it, else three, or four with what is kept.
 fn from_json(text: &str) -> Result<Vec<u32>> {
     let wrong = |why: String| Error::from(format!("the codec's configuration {text}: {why}"));
@@ -162,7 +153,7 @@ unsafe extern "C" fn codec_to_hdf5(codec: *const c_char, count: *mut usize, star
 unsafe extern "C" fn hdf5_to_codec(count: usize, start: *const c_uint, codec: *mut *mut c_char) -> c_int {
     fence(|| {
         // SAFETY: as netCDF passes them.
-        let request = words::request(unsafe { take_words(start, count) })?;
+        let request = words::request(unsafe { taken(start, count) })?;
         let text = CString::new(to_json(request)).map_err(|_| "a NUL in the configuration")?;
         if codec.is_null() {
             return Err("called without a variable for the configuration".into());
@@ -207,7 +198,7 @@ unsafe extern "C" fn modify_parameters(
         let user = match visible_count.is_null() || visible.is_null() {
             true => &[],
             // SAFETY: variables that netCDF filled.
-            false => unsafe { take_words(*visible, *visible_count) },
+            false => unsafe { taken(*visible, *visible_count) },
         };
         let request = words::request(user)?;
         let netcdf = Module::at_address(ret).ok_or("the caller is unknown").and_then(|m| NetCdf::find(&m));
