@@ -22,6 +22,7 @@ use crate::frame::{Frame, Writer};
 use crate::params::{Bound, Class, Codec, Extents, Mode, Params, Request};
 use crate::simd::vectorize;
 use crate::{memory, parallel};
+use bytemuck::Pod;
 
 /// Numbers that a thread maps at a time.
 const THREAD_VALUES: usize = 1 << 17;
@@ -225,13 +226,7 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u
         let as_one = Chunk { params: &params, ..chunks[0] };
         let inner = match way.inner {
             _ if codes.iter().all(|c| *c == W::cut(0)) => 0,
-            Inner::Bytes => {
-                let raw = bytemuck::cast_slice_mut(&mut codes);
-                if cfg!(target_endian = "big") {
-                    chunk::swap(raw, W::SIZE);
-                }
-                bytes::len(raw, W::SIZE as u8, most)?
-            }
+            Inner::Bytes => bytes::len(to_little(&mut codes), W::SIZE as u8, most)?,
             _ => {
                 let mut inner = Vec::new();
                 if !encode_codes(&mut codes, &as_one, way, &mut inner)? {
@@ -248,14 +243,19 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u
     if chunks[0].params.dtype.size == 4 { typed::<i32>(chunks, way, most) } else { typed::<i64>(chunks, way, most) }
 }
 
+/// Turns words into their little-endian bytes in place; and such bytes into words again.
+fn to_little<T: Pod>(words: &mut [T]) -> &mut [u8] {
+    let raw = bytemuck::cast_slice_mut(words);
+    if cfg!(target_endian = "big") {
+        chunk::swap(raw, size_of::<T>());
+    }
+    raw
+}
+
 /// The frame of a dictionary: the differences of its numbers.
 pub(super) fn encode_dictionary<W: Word>(differences: &mut [W], threads: usize) -> Result<Vec<u8>> {
-    let raw = bytemuck::cast_slice_mut(differences);
-    if cfg!(target_endian = "big") {
-        chunk::swap(raw, W::SIZE);
-    }
     let mut out = Vec::new();
-    bytes::encode(raw, code_type(W::SIZE as u8), threads, &mut out)?;
+    bytes::encode(to_little(differences), code_type(W::SIZE as u8), threads, &mut out)?;
     Ok(out)
 }
 
@@ -268,11 +268,7 @@ pub(super) fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Wa
         fill: way.scale.special.map(|_| W::MIN.bits()),
         lossy_allowed: false,
     };
-    let raw = bytemuck::cast_slice_mut(codes);
-    if cfg!(target_endian = "big") {
-        chunk::swap(raw, W::SIZE);
-    }
-    let chunk = Chunk { params: &params, raw, ..*chunk };
+    let chunk = Chunk { params: &params, raw: to_little(codes), ..*chunk };
     match way.inner {
         Inner::Planes => planes::ENCODE(&chunk, out),
         Inner::Lorenzo => integers::encode(&chunk, way.scale.special.map(|_| W::MIN.wide() as f64), out),
@@ -384,21 +380,20 @@ pub(super) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
 }
 
 /// Decodes a frame of codes, of a dictionary or of corrections.
-fn decode_inner(frame: &Frame<'_>, threads: usize, raw: &mut [u8]) -> Result<()> {
-    match frame.header.codec {
-        CodecId::PLANES => (planes::CODEC.decode)(frame, threads, raw),
-        CodecId::LORENZO => (lorenzo::CODEC.decode)(frame, threads, raw),
-        _ => (bytes::CODEC.decode)(frame, threads, raw),
-    }
+fn decode_inner<T: Pod>(frame: &Frame<'_>, threads: usize, out: &mut [T]) -> Result<()> {
+    let codec = match frame.header.codec {
+        CodecId::PLANES => &planes::CODEC,
+        CodecId::LORENZO => &lorenzo::CODEC,
+        _ => &bytes::CODEC,
+    };
+    (codec.decode)(frame, threads, bytemuck::cast_slice_mut(out))?;
+    to_little(out);
+    Ok(())
 }
 
 fn decode_dictionary<W: Word>(frame: &Frame<'_>, head: Head, threads: usize) -> Result<Vec<W>> {
     let mut dictionary: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
-    let raw = bytemuck::cast_slice_mut(&mut dictionary);
-    decode_inner(frame, threads, raw)?;
-    if cfg!(target_endian = "big") {
-        chunk::swap(raw, W::SIZE);
-    }
+    decode_inner(frame, threads, &mut dictionary)?;
     sum(&mut dictionary, 1, head.step, 1, false)?;
     dictionary.iter_mut().for_each(|t| *t = W::cut(t.wide().wrapping_add(head.scale.origin)));
     Ok(dictionary)
@@ -413,11 +408,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
             if order == 0 && opened.dictionary.is_none() {
                 codes.wanted = frame.wanted.clone();
             }
-            let raw = bytemuck::cast_slice_mut(out);
-            decode_inner(codes, threads, raw)?;
-            if cfg!(target_endian = "big") {
-                chunk::swap(raw, W::SIZE);
-            }
+            decode_inner(codes, threads, out)?;
         }
         None => out.fill(W::cut(0)),
     }
@@ -428,7 +419,7 @@ fn decode_words<W: Word>(frame: &Frame<'_>, threads: usize, out: &mut [W]) -> Re
     let mut corrections = memory::zeros::<i8>(if scale.corrected { n } else { 0 })?;
     if let Some(inner) = &mut opened.corrections {
         inner.wanted = frame.wanted.clone();
-        decode_inner(inner, threads, bytemuck::cast_slice_mut(&mut corrections))?;
+        decode_inner(inner, threads, &mut corrections)?;
     }
     parallel::try_each(n.div_ceil(THREAD_VALUES), out.chunks_mut(THREAD_VALUES), threads, |k, codes: &mut [W]| {
         if let Some(dictionary) = &dictionary {
