@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::codec_id::CodecId;
     use crate::params::{Class, Dtype};
-    use crate::{Cpu, DecodeJob, EncodeJob, frame};
+    use crate::{Cpu, frame};
 
     fn integer(size: u8, signed: bool, big_endian: bool) -> Dtype {
         Dtype { class: Class::Integer, signed, big_endian, ..Dtype::bytes(size) }
@@ -211,14 +211,11 @@ mod tests {
         };
         let raw: Vec<u8> = (0..dims.iter().product::<u64>() as usize).flat_map(number).collect();
         let [one, three] = [1, 3].map(|threads| {
-            let mut out = [Vec::new()];
-            Cpu::with_threads(threads).encode_batch(&[EncodeJob { params: &params, raw: &raw }], &mut out);
-            let mut back = vec![0xA5; raw.len()];
-            let mut jobs = [DecodeJob { frame: &out[0], out: &mut back }];
-            Cpu::with_threads(threads).decode_batch(&mut jobs).remove(0).unwrap();
+            let cpu = Cpu::with_threads(threads);
+            let (frame, mut back) = (cpu.encode(&params, &raw), vec![0xA5; raw.len()]);
+            cpu.decode_into(&frame, &mut back).unwrap();
             assert_eq!(back, raw, "{dtype:?} {dims:?}");
-            let [out] = out;
-            out
+            frame
         });
         assert_eq!(one, three, "{dtype:?} {dims:?}");
         frame::header(&one).unwrap().codec

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever a chunk holds, every bit comes back; and what each candidate is for is kept by it.
 
+use crate::Cpu;
 use crate::codec::chunk::Chunk;
 use crate::codec::exact;
 use crate::codec::kept::{Inner, Kept, Scale, Way};
@@ -9,7 +10,6 @@ use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::{self, Frame};
 use crate::params::{Class, Dtype, Params};
-use crate::{Cpu, DecodeJob, EncodeJob};
 
 /// A number of a whole one.
 type Grid = fn(f64) -> f64;
@@ -46,14 +46,11 @@ fn raw(dtype: Dtype, values: &[f64]) -> Vec<u8> {
 fn coded(dtype: Dtype, dims: &[u64], raw: &[u8], fill: Option<u64>) -> Vec<u8> {
     let params = Params { fill, ..Params::new("mode=lossless".parse().unwrap(), dtype, dims).unwrap() };
     let [one, three] = [1, 3].map(|threads| {
-        let mut out = [Vec::new()];
-        Cpu::with_threads(threads).encode_batch(&[EncodeJob { params: &params, raw }], &mut out);
-        let mut back = vec![0xA5; raw.len()];
-        let mut jobs = [DecodeJob { frame: &out[0], out: &mut back }];
-        Cpu::with_threads(threads).decode_batch(&mut jobs).remove(0).unwrap();
+        let cpu = Cpu::with_threads(threads);
+        let (frame, mut back) = (cpu.encode(&params, raw), vec![0xA5; raw.len()]);
+        cpu.decode_into(&frame, &mut back).unwrap();
         assert!(back == raw, "{dtype:?} {dims:?}");
-        let [out] = out;
-        out
+        frame
     });
     assert!(one == three, "{dtype:?} {dims:?}");
     one
