@@ -17,7 +17,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 from h5z_gpu import cli
 from h5z_gpu.cli.hdf5 import calls
-from h5z_gpu.cli.places import lies_elsewhere
+from h5z_gpu.cli.places import TEXT, VLEN, holds, places_in
 
 FORMATS = {
     "old": dict(libver=("earliest", "v108")), "new": dict(libver=("v110", "v110")),
@@ -124,7 +124,7 @@ class Model:
         if not self.rng.integers(3):
             properties.set_attr_creation_order(h5p.CRT_ORDER_TRACKED)
         # HDF5 2.0 cannot read fill values of any length again where elements beside them were written.
-        safe = layout == "unwritten" or not lies_elsewhere(kind)
+        safe = layout == "unwritten" or not holds(places_in(kind), VLEN, TEXT)
         if safe and not kind.detect_class(h5t.REFERENCE) and self.rng.integers(2):
             calls.H5Pset_fill_value(properties, kind, ctypes.create_string_buffer(self.element(kind), kind.get_size()))
         shape = (20, 12) if layout == "sparse" else SHAPE if layout != "compact" else (3, 2)

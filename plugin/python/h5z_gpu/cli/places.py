@@ -7,7 +7,7 @@ of an element mean the same in every file.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from h5py import h5t
 
@@ -104,8 +104,3 @@ def holds_references(found: tuple[Place, ...]) -> bool:
 def owns_memory(found: tuple[Place, ...]) -> bool:
     """Whether HDF5 allocates memory for an element that is read, which `H5Treclaim` gives back."""
     return holds(found, VLEN, TEXT, STANDARD)
-
-
-def lies_elsewhere(kind: h5t.TypeID, found: Optional[tuple[Place, ...]] = None) -> bool:
-    """Whether values of a type lie outside of the bytes of its elements: texts and arrays of any length."""
-    return holds(places_in(kind) if found is None else found, VLEN, TEXT)
