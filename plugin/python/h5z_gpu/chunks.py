@@ -15,9 +15,8 @@ def step_of(parts: tuple[int, ...]) -> int:
     return math.gcd(*parts[:-1]) if len(parts) > 1 else 0
 
 
-def chunk_shape(
-    shape: tuple[int, ...], item: int, size: int = 4 << 20, steps: list[int] | None = None
-) -> tuple[int, ...]:
+def chunk_shape(shape: tuple[int, ...], item: int, size: int = 4 << 20,
+                steps: list[int] | None = None) -> tuple[int, ...]:
     """Extents of chunks of about `size` bytes.
 
     Every axis begins with a least extent. From the last to the first, each takes its whole extent, or that of dask's

@@ -122,8 +122,7 @@ def device_array(array: Any) -> DeviceArray | None:
             return _from_dlpack(array, device)
         if kind not in (_CPU, _CUDA_HOST):
             raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host "
-                            f"memory are "
-                            "taken: copy it to host memory")  # fmt: skip
+                            "memory are taken: copy it to host memory")  # fmt: skip
         return None
     return _from_interface(array)
 

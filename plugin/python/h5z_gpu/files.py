@@ -225,11 +225,8 @@ def _made_when_asked_for(array: Any) -> bool:
     if isinstance(array, np.ndarray) or hasattr(array, "__dlpack__") or hasattr(array, "__cuda_array_interface__"):
         return False
     shape = getattr(array, "shape", None)
-    return (
-        isinstance(getattr(array, "dtype", None), np.dtype)
-        and isinstance(shape, tuple)
-        and all(isinstance(n, int) for n in shape)
-    )
+    is_typed = isinstance(getattr(array, "dtype", None), np.dtype)
+    return is_typed and isinstance(shape, tuple) and all(isinstance(n, int) for n in shape)
 
 
 def _check_type(name: str, dtype: np.dtype) -> None:

@@ -222,17 +222,13 @@ class Lossy(_Filter):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise TypeError(
-                f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(modes.bounds())}, codec, keep, "
-                "fill_value, of"
-            )
+            raise TypeError(f"h5z-gpu: Lossy has no {', '.join(unknown)}; it has {', '.join(modes.bounds())}, codec, "
+                            "keep, fill_value, of")
         named = {"absolute": absolute, "relative": relative, "pointwise_relative": pointwise_relative, "psnr": psnr}
         given = {k: v for k, v in named.items() if v is not None}
         if mode is not None and bound is None:
-            raise ValueError(
-                f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or one of "
-                f"{', '.join(f'{k}=' for k in modes.bounds())}"
-            )
+            raise ValueError(f"h5z-gpu: mode={mode!r} without a bound; give both, such as Lossy(1e-3, {mode!r}), or "
+                             f"one of {', '.join(f'{k}=' for k in modes.bounds())}")
         if bound is not None:
             short = {m.name: keyword for keyword, m in modes.bounds().items()}
             mode = "abs" if mode is None else mode
@@ -255,10 +251,8 @@ class Lossy(_Filter):
             config["fill_value"] = _named(_fill(fill_value))
         ranged = [k for k, m in modes.bounds().items() if m.of == "range"]
         if of not in ("chunk", "dataset") or (of == "dataset" and keyword not in ranged):
-            raise ValueError(
-                f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with {" and ".join(ranged)}, '
-                'everything else is of="chunk"'
-            )
+            raise ValueError(f'h5z-gpu: of={of!r} with {keyword}; "dataset" goes with {" and ".join(ranged)}, '
+                             'everything else is of="chunk"')
         if of == "dataset":
             config["of"] = of
         beside = f",keep={kept}" if kept else ""
@@ -270,11 +264,10 @@ class Lossy(_Filter):
         words = self.words
         if self.fill_value is not None:
             fill = self.fill_value
-            raise ValueError(
-                f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write **{self!r} in place of "
-                f"compression=...; or give it to HDF5: compression={self._with(fill_value=None)!r} and "
-                f"fillvalue={fill!r} (h5py, h5netcdf), '_FillValue': {fill!r} (xarray's encoding)"
-            )
+            raise ValueError(f"h5z-gpu: fill_value={fill!r} would be lost, since words do not hold it. Write "
+                             f"**{self!r} in place of compression=...; or give it to HDF5: "
+                             f"compression={self._with(fill_value=None)!r} and fillvalue={fill!r} (h5py, h5netcdf), "
+                             f"'_FillValue': {fill!r} (xarray's encoding)")
         return words
 
     @property

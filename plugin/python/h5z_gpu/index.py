@@ -182,10 +182,8 @@ def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray) -> s
     """
     origins = np.ascontiguousarray(np.concatenate((chunks.origins, missing)), np.uint64)
     lens = np.concatenate((chunks.lens, np.zeros(len(missing), np.int64))).astype(np.uint64)
-    answer = asked(
-        lib.h5z_gpu_find_chunks, function_of_hdf5(), dataset.id.id, len(dataset.shape), len(lens),
-        numbers(origins, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
-    )  # fmt: skip
+    answer = asked(lib.h5z_gpu_find_chunks, function_of_hdf5(), dataset.id.id, len(dataset.shape), len(lens),
+                   numbers(origins, ctypes.c_uint64), numbers(lens, ctypes.c_uint64))  # fmt: skip
     return _reason(answer)
 
 

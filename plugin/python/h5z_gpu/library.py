@@ -28,11 +28,9 @@ def _load() -> ctypes.CDLL:
             if not missing:
                 return library
             why = f"is of another version than this package: it has no {missing[0]}"
-    remedy = (
-        "H5Z_GPU_PLUGIN_PATH names that folder: name another one, or unset it"
-        if os.environ.get("H5Z_GPU_PLUGIN_PATH")
-        else "install the package's wheel again: pip install --force-reinstall WHEEL"
-    )
+    remedy = ("H5Z_GPU_PLUGIN_PATH names that folder: name another one, or unset it"
+              if os.environ.get("H5Z_GPU_PLUGIN_PATH") else
+              "install the package's wheel again: pip install --force-reinstall WHEEL")
     raise Unusable(f"h5z-gpu: {path} {why}; {remedy}")
 
 

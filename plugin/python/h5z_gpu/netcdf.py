@@ -73,19 +73,15 @@ def def_filter(variable: netCDF4.Variable[Any], how: How | Bounds, *, provenance
         how = found
     name = f"variable {variable.name!r}"
     if variable._isvlen or variable.dtype is str:
-        raise ValueError(
-            f"h5z-gpu: {name} holds strings or arrays of any length, which lie outside of its chunks: leave the filter "
-            "off"
-        )
+        raise ValueError(f"h5z-gpu: {name} holds strings or arrays of any length, which lie outside of its chunks: "
+                         "leave the filter off")
     if not variable.dimensions:
         raise ValueError(f"h5z-gpu: {name} has no dimensions, and so no chunks to compress: leave the filter off")
     lossy = how if isinstance(how, Lossy) and _floats(variable) else None
     others = _others(lib, variable) if lossy else []
     if others:
-        raise ValueError(
-            f"h5z-gpu: {name} has {' and '.join(others)}, which netCDF puts first: the filter would see bytes and no "
-            "numbers. Create the variable without"
-        )
+        raise ValueError(f"h5z-gpu: {name} has {' and '.join(others)}, which netCDF puts first: the filter would see "
+                         "bytes and no numbers. Create the variable without")
     fill = _fill(lib, variable, lossy) if lossy else None
     words = (ctypes.c_uint * max(1, len(how.words)))(*how.words)
 
@@ -150,10 +146,8 @@ def _library(variable: Any) -> ctypes.CDLL:
     """netCDF-C, as the netCDF4 package has loaded it: its functions are found through the extension module."""
     module = sys.modules.get("netCDF4._netCDF4")
     if module is None or not isinstance(variable, module.Variable):
-        raise TypeError(
-            f"h5z-gpu: {type(variable).__module__}.{type(variable).__name__} is no netCDF4.Variable; give what "
-            "createVariable or Dataset.variables of the netCDF4 package gave"
-        )
+        raise TypeError(f"h5z-gpu: {type(variable).__module__}.{type(variable).__name__} is no netCDF4.Variable; give "
+                        "what createVariable or Dataset.variables of the netCDF4 package gave")
     path = str(module.__file__)
     lib = opened((serving(path, "netcdf") or [path])[0])
     if "nc_inq_var_filter_ids" in capi.declare(lib, capi.NETCDF):
@@ -199,10 +193,8 @@ def _fill(lib: ctypes.CDLL, variable: Any, how: Lossy) -> np.ndarray[Any, Any] |
     if declared is None:
         return fill
     if fill.tobytes() != np.array([declared], fill.dtype).tobytes():
-        raise ValueError(
-            f"h5z-gpu: variable {variable.name!r} has the fill value {declared}, Lossy has {how.fill_value}: give one "
-            "of them"
-        )
+        raise ValueError(f"h5z-gpu: variable {variable.name!r} has the fill value {declared}, Lossy has "
+                         f"{how.fill_value}: give one of them")
     # set_fill_off() keeps netCDF from handing on even a fill value that createVariable was given.
     off, ignored = ctypes.c_int(), np.empty_like(fill)
     lib.nc_inq_var_fill(*_ids(variable), ctypes.byref(off), ignored.ctypes.data_as(ctypes.c_void_p))
@@ -215,18 +207,12 @@ def _refusal(lib: ctypes.CDLL, answer: int, name: str, model: str) -> Exception:
             f"h5z-gpu: the file of {name} was opened for reading: a filter is given when a variable is created"
         )
     if answer == _NOT_NETCDF4:
-        return ValueError(
-            f"h5z-gpu: {name} lies in a file of format {model}, which has no filters: create the file with "
-            "format='NETCDF4'"
-        )
+        return ValueError(f"h5z-gpu: {name} lies in a file of format {model}, which has no filters: create the file "
+                          "with format='NETCDF4'")
     if answer in (_LATE, _NOT_IN_DEFINE_MODE) and model == "NETCDF4_CLASSIC":
-        return ValueError(
-            f"h5z-gpu: {name} lies in a file of format {model}, in which the netCDF4 package lays variables out at "
-            "once: create the file with format='NETCDF4'"
-        )
+        return ValueError(f"h5z-gpu: {name} lies in a file of format {model}, in which the netCDF4 package lays "
+                          "variables out at once: create the file with format='NETCDF4'")
     if answer in (_LATE, _NOT_IN_DEFINE_MODE):
-        return ValueError(
-            f"h5z-gpu: {name} has been laid out in the file already, by data or a sync: give it the filter right "
-            "behind createVariable"
-        )
+        return ValueError(f"h5z-gpu: {name} has been laid out in the file already, by data or a sync: give it the "
+                          "filter right behind createVariable")
     return RuntimeError(f"h5z-gpu: {name}: netCDF-C answers {answer}, {lib.nc_strerror(answer).decode()}")

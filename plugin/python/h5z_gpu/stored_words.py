@@ -77,9 +77,8 @@ def meaning(words: Sequence[int]) -> Meaning:
     found = as_json(words)
     stored = found.pop("stored", None)
     if stored is not None:
-        stored = StoredWords(
-            kind=stored.pop("class"), sees_values=stored.pop("lossy"), chunk=tuple(stored.pop("chunk")), **stored
-        )
+        stored = StoredWords(kind=stored.pop("class"), sees_values=stored.pop("lossy"),
+                             chunk=tuple(stored.pop("chunk")), **stored)
     return Meaning(lines=tuple(found.pop("lines")), keep=tuple(found.pop("keep")), stored=stored, **found)
 
 

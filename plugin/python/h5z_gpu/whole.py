@@ -357,9 +357,8 @@ def _lead_away(descriptor: int) -> None:
         os.dup2(nowhere.fileno(), descriptor)
 
 
-def _explained(
-    why: Union[OSError, RuntimeError], path: Path, part: str, folder: str, old: Optional[os.stat_result]
-) -> Exception:
+def _explained(why: Union[OSError, RuntimeError], path: Path, part: str, folder: str,
+               old: Optional[os.stat_result]) -> Exception:
     """An error of writing the unfinished file as one that names the file that was meant; any other as it is."""
     number = why.errno if isinstance(why, OSError) else None
     stated = re.search(r"errno = (\d+)", str(why))  # h5py's text of an error within HDF5

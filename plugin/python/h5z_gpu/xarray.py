@@ -96,11 +96,9 @@ def encoding(
     plan = _plan(ds, how, chunks, chunk_bytes, unlimited_dims)
     left = [name for name in plan if unpacked_limits(ds.variables[name], plan[name])]
     if left:
-        warnings.warn(
-            f"h5z-gpu: valid_range, valid_min or valid_max of {', '.join(map(repr, left))} are in packed units, the "
-            "values will not be: use h5z_gpu.xarray.to_netcdf, which converts them, or remove them",
-            stacklevel=2,
-        )
+        warnings.warn(f"h5z-gpu: valid_range, valid_min or valid_max of {', '.join(map(repr, left))} are in packed "
+                      "units, the values will not be: use h5z_gpu.xarray.to_netcdf, which converts them, or remove "
+                      "them", stacklevel=2)
     return _with_statements(ds, plan)
 
 
@@ -324,10 +322,8 @@ def _asked(ds: xr.Dataset, how: Hows, unlimited: set[Hashable]) -> dict[Hashable
         if one is not None and ds[name].dtype.kind not in "fiubmMc":
             raise ValueError(f"h5z-gpu: {name!r} holds strings or objects: leave it out")
         if isinstance(one, Lossy) and name in ds.coords:
-            raise ValueError(
-                f"h5z-gpu: {name!r} is a coordinate: give it h5z_gpu.Lossless(), or make it data by "
-                f"ds.reset_coords({name!r})"
-            )
+            raise ValueError(f"h5z-gpu: {name!r} is a coordinate: give it h5z_gpu.Lossless(), or make it data by "
+                             f"ds.reset_coords({name!r})")
         asked[name] = one
     return asked
 
@@ -406,10 +402,8 @@ def _values_encoding(v: xr.Variable, how: How | None) -> dict[str, Any]:
             entry.pop(key, None)
     if how.fill_value is not None:
         if v.attrs.get("_FillValue", how.fill_value) != how.fill_value:
-            raise ValueError(
-                f"h5z-gpu: the fill value is {v.attrs['_FillValue']} in the attributes, {how.fill_value} in Lossy: "
-                "give one of them"
-            )
+            raise ValueError(f"h5z-gpu: the fill value is {v.attrs['_FillValue']} in the attributes, {how.fill_value} "
+                             "in Lossy: give one of them")
         if "_FillValue" not in v.attrs:
             entry.pop("missing_value", None)
             entry["_FillValue"] = how.fill_value

@@ -96,8 +96,7 @@ def _too_much(why: MemoryError) -> str:
     stated = re.search(r"allocate (.+?) for an array", str(why))
     what = f"{stated[1]} at once do" if stated else "what was asked for does"
     return (f"{what} not fit into memory; a damaged file may state extents that it has not: h5z-gpu inspect shows "
-            f"them, and "
-            "h5z-gpu recover takes what can be read")  # fmt: skip
+            "them, and h5z-gpu recover takes what can be read")  # fmt: skip
 
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:
@@ -121,9 +120,8 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
             continue
         module = importlib.import_module(f"{__name__}.{name}")
         text = module.__doc__ or ""
-        sub = commands.add_parser(
-            name, help=text.split("\n", 1)[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+        sub = commands.add_parser(name, help=text.split("\n", 1)[0], description=text,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
         module.add(sub)
         sub.set_defaults(run=module.run)
     for name, text in handed.COMMANDS.items():

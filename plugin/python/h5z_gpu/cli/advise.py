@@ -63,18 +63,12 @@ CURVES = ("auto", "szx", "planes")
 def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("file", metavar="FILE", help="an HDF5 or netCDF-4 file; only read")
-    parser.add_argument(
-        "bounds",
-        metavar="VAR=MODE:BOUND[:KEEP]",
-        nargs="*",
-        default=[],
-        help="a bound to try in place of a proposal, such as tas=absolute:0.05",
-    )
+    parser.add_argument("bounds", metavar="VAR=MODE:BOUND[:KEEP]", nargs="*", default=[],
+                        help="a bound to try in place of a proposal, such as tas=absolute:0.05")
     add_keep(parser, "beside bounds that are proposed, but point-wise ones")
     add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="which chunks are sampled (default 0); the same seed samples the same"
-    )
+    parser.add_argument("--seed", type=int, default=0,
+                        help="which chunks are sampled (default 0); the same seed samples the same")
     parser.add_argument("--unpack", action="store_true",
                         help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
@@ -308,11 +302,8 @@ def _curves(advice: Advice, block: np.ndarray, bytes_: int) -> None:
     for codec in (c for c in CURVES if c in mode.codecs):
         points = []
         for factor in FACTORS:
-            value = (
-                round(bound - 20 * math.log10(factor), 1)
-                if mode.keyword == "psnr"
-                else float(f"{bound * factor:.12g}")
-            )
+            value = (round(bound - 20 * math.log10(factor), 1) if mode.keyword == "psnr" else
+                     float(f"{bound * factor:.12g}"))
             if value <= 0 or (mode.below_one and value >= 1):
                 continue
             how: dict[str, Any] = {mode.keyword: value, "codec": codec, "keep": advice.how.keep}

@@ -37,11 +37,8 @@ def write(path: str, file: str, found: list[Advice], kept: list[Kept], commands:
             body.append(f'<div class="figures">{_distortion(a)}{_ratios(a)}</div>')
     if kept:
         body.append("<h2>Exact</h2>")
-        body.append(
-            page.table(
-                [[k.name, f"{k.why}{f' ({k.note})' if k.note else ''}"] for k in kept], ["dataset", "because it"]
-            )
-        )
+        body.append(page.table([[k.name, f"{k.why}{f' ({k.note})' if k.note else ''}"] for k in kept],
+                               ["dataset", "because it"]))
     if commands:
         body.append("<h2>How to apply it</h2>")
         body += [f"<p>{page.text(name)}</p><pre>{page.text(text)}</pre>" for name, text in commands]

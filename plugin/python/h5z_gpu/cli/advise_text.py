@@ -29,11 +29,8 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
     t = a.trial
     assert t is not None
     unit = f" {a.units}" if a.units else ""
-    sure = (
-        " (all chunks tried)"
-        if len(t.stored) >= a.chunks
-        else f" (± {100 * 2 * t.spread:.0f} %, {len(t.stored)} of {a.chunks} chunks tried)"
-    )
+    sure = (" (all chunks tried)" if len(t.stored) >= a.chunks else
+            f" (± {100 * 2 * t.spread:.0f} %, {len(t.stored)} of {a.chunks} chunks tried)")
     found = [("why", a.proposal.reason),
              ("ratio", f"{a.ratio:.2f}{sure}: {common.size(a.raw)} to {common.size(a.stored)}"),
              ("error", f"largest {t.largest:.4g}{unit}, PSNR {t.psnr(a.wide):.1f} dB" if t.largest else "none"),

@@ -36,12 +36,8 @@ def lines(path: str, found: list[Advice], netcdf: bool) -> list[tuple[str, str]]
         made += _other_tools(path, out, found, netcdf)
     if netcdf and root:
         hows = ", ".join(f"{a.name!r}: h5z_gpu.{a.how!r}" for a in root)
-        made.append(
-            (
-                "xarray",
-                f"import h5z_gpu.xarray\nh5z_gpu.xarray.to_netcdf(xarray.open_dataset({path!r}), {out!r}, {{{hows}}})",
-            )
-        )
+        made.append(("xarray", "import h5z_gpu.xarray\n"
+                               f"h5z_gpu.xarray.to_netcdf(xarray.open_dataset({path!r}), {out!r}, {{{hows}}})"))
     return made
 
 
@@ -70,12 +66,8 @@ def _other_tools(path: str, out: str, found: list[Advice], netcdf: bool) -> list
     repack = ["h5repack"]
     for a in found:
         words = _words(a)
-        repack += [
-            "-l",
-            f"{a.name}:CHUNK={'x'.join(map(str, a.chunk))}",
-            "-f",
-            f"{a.name}:UD={FILTER_ID},1,{len(words)},{','.join(words)}",
-        ]
+        repack += ["-l", f"{a.name}:CHUNK={'x'.join(map(str, a.chunk))}",
+                   "-f", f"{a.name}:UD={FILTER_ID},1,{len(words)},{','.join(words)}"]
     made = [("h5repack", _folded([*repack, path, out]))]
     if netcdf:
         copy = ["nccopy", "-4"]
@@ -84,19 +76,14 @@ def _other_tools(path: str, out: str, found: list[Advice], netcdf: bool) -> list
             copy += ["-c", f"{name}:{','.join(map(str, a.chunk))}", "-F", f"{name},{FILTER_ID},{','.join(_words(a))}"]
         text = _folded([*copy, path, out])
         if any(a.fill is not None and not isinstance(a.how, Lossless) for a in found):
-            text = (
-                "# nccopy tells the filter of no fill value: missing values that are ordinary numbers come back within "
-                "the bound alone\n"
-                + text
-            )
+            text = ("# nccopy tells the filter of no fill value: missing values that are ordinary numbers come back "
+                    "within the bound alone\n") + text
         made.append(("nccopy", text))
     calls = []
     for a in found:
-        how = (
-            repr(a.how)
-            if a.fill is None or isinstance(a.how, Lossless)
-            else f"{repr(a.how)[:-1]}, fill_value={a.fill.item()!r})"
-        )
+        how = repr(a.how)
+        if a.fill is not None and not isinstance(a.how, Lossless):
+            how = f"{how[:-1]}, fill_value={a.fill.item()!r})"
         calls.append(f"f.create_dataset({a.name!r}, data=..., chunks={a.chunk}, **h5z_gpu.{how})")
     made.append(("h5py", "import h5z_gpu\n" + "\n".join(calls)))
     return made

@@ -166,8 +166,7 @@ def _why_not(path: str, why: OSError) -> str:
         stated = numbers.get("stored_eof")
         return (
             f"{path} is cut short: it has {os.path.getsize(path)} "
-            f"bytes{f', and should have {stated}' if stated else ''}; "
-            "copy it again from where it came from"
+            f"bytes{f', and should have {stated}' if stated else ''}; copy it again from where it came from"
         )
     if "lock" in text or getattr(why, "errno", None) in (11, 35):
         return (f"{path} is open for writing in another program; close it there, or set HDF5_USE_FILE_LOCKING=FALSE to "
@@ -210,8 +209,7 @@ def refuse_absurd(name: str, stated: int) -> None:
     anything."""
     if stated > _ABSURD:
         raise Problem(f"{name} states {size(stated)} of values, more than can be gone through ({size(_ABSURD)}); its "
-                      f"extents may be "
-                      "damaged: h5z-gpu inspect shows them")  # fmt: skip
+                      "extents may be damaged: h5z-gpu inspect shows them")  # fmt: skip
 
 
 def ratio(raw: float, stored: float) -> str:

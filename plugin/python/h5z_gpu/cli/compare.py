@@ -228,9 +228,8 @@ def _count(x: np.ndarray, y: np.ndarray, found: Judged, start: tuple[int, ...], 
 def _shown(value: Any) -> str:
     """A number and its bits."""
     value = np.asarray(value)
-    return (
-        f"{value.item()!r} (0x{int(value.reshape(1).view(f'u{value.dtype.itemsize}')[0]):0{2 * value.dtype.itemsize}x})"
-    )
+    size = value.dtype.itemsize
+    return f"{value.item()!r} (0x{int(value.reshape(1).view(f'u{size}')[0]):0{2 * size}x})"
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------

@@ -249,9 +249,8 @@ def _print_dataset(what: dict[str, Any]) -> None:
                           np.array(what["shape"]) - np.array([c["origin"] for c in each]))
         ratios = np.maximum(ends, 0).prod(axis=1) * what["item_bytes"] / np.maximum(stored, 1)
         _line("size", f"{size(what['raw_bytes'])} in {size(what['stored_bytes'])}: ratio "
-              f"{ratio(what['raw_bytes'], what['stored_bytes'])}; "
-                      f"chunks {_two(ratios.min())} to {_two(ratios.max())}, median "
-              f"{_two(float(np.median(ratios)))}")  # fmt: skip
+                      f"{ratio(what['raw_bytes'], what['stored_bytes'])}; chunks {_two(ratios.min())} to "
+                      f"{_two(ratios.max())}, median {_two(float(np.median(ratios)))}")  # fmt: skip
     if what["chunks_not_stored"]:
         _line("", f"{_count(what['chunks_not_stored'], 'chunk')} never written: all fill value")
     if len(stored) > 1:

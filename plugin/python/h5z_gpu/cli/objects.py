@@ -210,8 +210,7 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     if not hasattr(index.hdf5(),
                    "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
         say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list "
-            f"them, an h5py "
-              "with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
+            "them, an h5py with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
     listed = index.chunk_list(dataset, file)
     in_order = np.lexsort(listed.origins.T[::-1])
     listed = listed.rows(in_order)

@@ -71,9 +71,7 @@ def filter_of(bound: Asked, codec: str) -> How:
 # -----------------------------------------------------------------------------------------
 
 
-def plan(
-    file: h5py.File, bound: Optional[Asked], named: dict[str, Asked], args: argparse.Namespace
-) -> dict[str, Part]:
+def plan(file: h5py.File, bound: Optional[Asked], named: dict[str, Asked], args: argparse.Namespace) -> dict[str, Part]:
     """What each dataset of a file gets, by name."""
     roles, parts = Roles(file), {}
     advice: dict[str, Any] = {}
@@ -85,10 +83,8 @@ def plan(
     unknown = sorted(set(named) - {d.name.strip("/") for d in every})
     if unknown:
         names = ", ".join(d.name.strip("/") for d in every[:8])
-        raise Problem(
-            f"{file.filename} has no dataset {', '.join(unknown)}; it has "
-            f"{names or 'none'}{' ...' if len(every) > 8 else ''}"
-        )
+        raise Problem(f"{file.filename} has no dataset {', '.join(unknown)}; it has "
+                      f"{names or 'none'}{' ...' if len(every) > 8 else ''}")
     for dataset in every:
         name = dataset.name.strip("/")
         own, others = named.get(name), bound
@@ -214,10 +210,8 @@ def _is_number(kind: Any) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def fill_in(
-    source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any],
-    history: Callable[[h5py.File], None],
-) -> None:  # fmt: skip
+def fill_in(source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any],
+            history: Callable[[h5py.File], None]) -> None:  # fmt: skip
     """Copies a file, whose datasets become what the plan says. `history` is called with a copy that has lost bits."""
     # An object may have several names; where it lies is one place.
     places = {part.address: part for part in parts.values()}

@@ -64,10 +64,8 @@ def promise_of(dataset: h5py.Dataset, given: Optional[Asked] = None) -> Promise:
             said = meaning(words)
         except ValueError as why:
             if given is None:
-                raise Problem(
-                    f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as "
-                    f"--absolute 1e-3"
-                ) from None
+                raise Problem(f"{dataset.name}: the filter's words cannot be read ({why}); name the bound, such as "
+                              f"--absolute 1e-3") from None
     stored = said.stored if said is not None else None
     fill = None
     if said is not None and said.bound is not None and stored is not None and stored.fill_value is not None:
@@ -151,12 +149,8 @@ def named_bounds(texts: Iterable[str]) -> dict[str, Asked]:
         mode, colon, number = bound.partition(":")
         number, beside, kept = number.partition(":")
         mode = mode.replace("-", "_")
-        if (
-            not equal
-            or not name
-            or (mode != "lossless" and (mode not in modes.bounds() or not colon))
-            or (mode == "lossless" and colon)
-        ):
+        is_bound = mode in modes.bounds() if colon else mode == "lossless"
+        if not equal or not name or not is_bound:
             raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
                           f"{', '.join(modes.bounds())}; VAR=MODE:BOUND:KEEP, such as tas=absolute:1e-3:sign; or "
                           f"VAR=lossless")  # fmt: skip
@@ -171,9 +165,8 @@ def checked(mode: str, text: str, where: str, keep: tuple[str, ...] = ()) -> Ask
         value = float(text)
         Lossy(**{mode: value, "keep": keep})  # type: ignore[arg-type]
     except ValueError as why:
-        reason = (
-            str(why).removeprefix("h5z-gpu: ") if not str(why).startswith("could not convert") else "that is no number"
-        )
+        is_text = str(why).startswith("could not convert")
+        reason = "that is no number" if is_text else str(why).removeprefix("h5z-gpu: ")
         where = where if where.endswith(text) or (keep and text in where) else f"{where} {text}"
         better = "" if reason.startswith("keep") else f"; write one such as {modes.named(mode).example}"
         raise Problem(f"{where}: {reason}{better}") from None

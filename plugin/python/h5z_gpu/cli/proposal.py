@@ -124,9 +124,8 @@ def _from_attributes(item: Any) -> Optional[Proposal]:
     digit = number_of(item, "least_significant_digit")
     if digit is not None and digit == int(digit) and -40 <= digit <= 40:
         unit = float(f"1e{-int(digit)}")
-        return Proposal(
-            Lossy(absolute=unit / 2), f"least_significant_digit = {int(digit)}: half of {unit:g}", step=unit
-        )
+        return Proposal(Lossy(absolute=unit / 2), f"least_significant_digit = {int(digit)}: half of {unit:g}",
+                        step=unit)
     for name in _DIGITS:
         n = number_of(item, name)
         if n is not None and 1 <= n <= 16:
@@ -188,11 +187,8 @@ def _from_step(values: np.ndarray, unit: str) -> Optional[Proposal]:
     if step is None:
         return None
     step = snapped(step)
-    return Proposal(
-        Lossy(absolute=step / 2),
-        f"values are multiples of {step:.9g}{_unit(unit)}, and were rounded by up to half of it",
-        step=step,
-    )
+    return Proposal(Lossy(absolute=step / 2),
+                    f"values are multiples of {step:.9g}{_unit(unit)}, and were rounded by up to half of it", step=step)
 
 
 def _from_decades(values: np.ndarray) -> Optional[Proposal]:
@@ -202,8 +198,8 @@ def _from_decades(values: np.ndarray) -> Optional[Proposal]:
     low, high = np.percentile(size, [1, 99])
     if low <= 0 or not math.log10(high) - math.log10(low) > _DECADES:
         return None
-    return Proposal(Lossy(pointwise_relative=1e-3), f"values of one sign span {math.log10(high / low):.0f} decades: an "
-                    f"absolute bound would wipe "
+    return Proposal(Lossy(pointwise_relative=1e-3),
+                    f"values of one sign span {math.log10(high / low):.0f} decades: an absolute bound would wipe "
                     "out the small ones")
 
 
@@ -248,9 +244,8 @@ def _noise(block: np.ndarray, use: np.ndarray, axis: int) -> Optional[float]:
 def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values: np.ndarray, unit: str) -> Proposal:
     sigma = noise_of(blocks, use)
     sigma = sigma if sigma is not None and math.isfinite(sigma) else None
-    low, high = (
-        float(v) for v in np.percentile(values[:: max(1, values.size // 1_000_000)].astype(np.float64), [0.1, 99.9])
-    )
+    some = values[:: max(1, values.size // 1_000_000)].astype(np.float64)
+    low, high = (float(v) for v in np.percentile(some, [0.1, 99.9]))
     bulk = high - low if high > low else float(values.max()) - float(values.min())
     if not math.isfinite(bulk):
         return Proposal(Lossless(), "the range of the values is larger than any number")
@@ -259,11 +254,8 @@ def _from_noise(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], values:
     text = f"{sigma:.2g}{_unit(unit)}" if sigma is not None else ""
     if sigma is None or sigma / 2 < _LEAST * bulk:
         bound = rounded_down(_LEAST * bulk)
-        why = (
-            f"the field is smooth (noise between neighbours {text}): 0.001 % of the bulk of its range"
-            if sigma is not None
-            else ("too few neighbours to tell the noise: 0.001 % of the bulk of the range")
-        )
+        why = (f"the field is smooth (noise between neighbours {text}): 0.001 % of the bulk of its range"
+               if sigma is not None else "too few neighbours to tell the noise: 0.001 % of the bulk of the range")
     elif sigma / 2 > _MOST * bulk:
         bound = rounded_down(_MOST * bulk)
         why = f"neighbours differ by more than this (noise {text}); 0.1 % of the bulk of the range"

@@ -48,9 +48,8 @@ class Quality:
     def __post_init__(self) -> None:
         self.lag = [[0.0, 0.0] for _ in range(self.rank)]
 
-    def add(
-        self, x: np.ndarray, error: np.ndarray, special: np.ndarray, limit: Optional[float], pointwise: bool
-    ) -> None:
+    def add(self, x: np.ndarray, error: np.ndarray, special: np.ndarray, limit: Optional[float],
+            pointwise: bool) -> None:
         """Counts one block: its original, its errors (0 at special values), and the limit of a difference."""
         some = bool(special.any())
         n = special.size - (int(np.count_nonzero(special)) if some else 0)
@@ -94,9 +93,8 @@ class Quality:
         self.total += sum_e
         self.squares += squares
 
-    def _shares(
-        self, wide: np.ndarray, error: np.ndarray, limit: Optional[float], pointwise: bool, others: int
-    ) -> None:
+    def _shares(self, wide: np.ndarray, error: np.ndarray, limit: Optional[float], pointwise: bool,
+                others: int) -> None:
         """The largest difference, and how differences lie within their limit."""
         most = max(float(error.max()), -float(error.min()))
         # A NaN where a number was is the worst of all, and no comparison finds it.
@@ -211,9 +209,8 @@ def window_sums(a: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
     for axis, side in enumerate(sides):
         total = np.cumsum(a, axis=axis)
         first = np.take(total, [side - 1], axis=axis)
-        rest = np.take(total, range(side, a.shape[axis]), axis=axis) - np.take(
-            total, range(a.shape[axis] - side), axis=axis
-        )
+        last, before = range(side, a.shape[axis]), range(a.shape[axis] - side)
+        rest = np.take(total, last, axis=axis) - np.take(total, before, axis=axis)
         a = np.concatenate([first, rest], axis=axis)
     return a
 
@@ -261,15 +258,9 @@ def reaches(data: np.ndarray, error: np.ndarray, part: float = 0.01) -> Optional
 def plain(value: Any) -> Any:
     """A figure as JSON can hold it: infinities and NaN by name."""
     if isinstance(value, (float, np.floating)):
-        return (
-            float(value)
-            if math.isfinite(value)
-            else "NaN"
-            if math.isnan(value)
-            else "Infinity"
-            if value > 0
-            else "-Infinity"
-        )
+        if math.isfinite(value):
+            return float(value)
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, np.ndarray):

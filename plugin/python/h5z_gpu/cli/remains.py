@@ -37,10 +37,8 @@ class _Conversion(ctypes.Structure):
                 ("own", ctypes.c_void_p)]  # fmt: skip
 
 
-_Function = ctypes.CFUNCTYPE(
-    ctypes.c_int, *2 * (ctypes.c_int64,), ctypes.POINTER(_Conversion), *3 * (ctypes.c_size_t,),
-    *2 * (ctypes.c_void_p,), ctypes.c_int64,
-)  # fmt: skip
+_Function = ctypes.CFUNCTYPE(ctypes.c_int, *2 * (ctypes.c_int64,), ctypes.POINTER(_Conversion), *3 * (ctypes.c_size_t,),
+                             *2 * (ctypes.c_void_p,), ctypes.c_int64)  # fmt: skip
 
 
 def _no_change(_: int, __: int, conversion: Any, *___: Any) -> int:

@@ -70,16 +70,11 @@ def add(parser: argparse.ArgumentParser) -> None:
                              "a step or what VAR=MODE:BOUND says")  # fmt: skip
     add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
-    parser.add_argument(
-        "--again", action="store_true", help="compress what is lossy already again: its errors add up"
-    )
+    parser.add_argument("--again", action="store_true", help="compress what is lossy already again: its errors add up")
     parser.add_argument("--no-provenance", action="store_true",
                         help="leave no attributes and no line of history that say what was lost")  # fmt: skip
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="read all of OUT again and judge it, as `verify` does, before it gets its name",
-    )
+    parser.add_argument("--verify", action="store_true",
+                        help="read all of OUT again and judge it, as `verify` does, before it gets its name")
     mixed(parser)
 
 
@@ -214,6 +209,5 @@ def report(parts: dict[str, Part], args: argparse.Namespace) -> None:
         sizes = f"{sizes}, ratio {ratios}: " if part.how else ""
         say(f"{part.name:{width}}  {sizes}{part.note}")
     old, new = os.path.getsize(args.input), os.path.getsize(args.output)
-    say(
-        f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}", file=sys.stdout
-    )
+    say(f"{args.output}: {common.size(old)} to {common.size(new)}{', verified' if args.verify else ''}",
+        file=sys.stdout)

@@ -90,9 +90,8 @@ class Roles:
         except (TypeError, ValueError, OSError):
             return "is of a type that NumPy has not"
         if not unpacked and (kind != "f" or size not in (2, 4, 8)):
-            return {"i": INTEGERS, "u": INTEGERS, "b": "holds truth values"}.get(
-                kind, "holds no float16, float32 or float64"
-            )
+            known = {"i": INTEGERS, "u": INTEGERS, "b": "holds truth values"}
+            return known.get(kind, "holds no float16, float32 or float64")
         if dataset.shape is None or not dataset.shape or not dataset.size:
             return "holds one value" if dataset.shape == () else "is empty"
         path = dataset.name
@@ -207,9 +206,8 @@ def why_unread(dataset: h5py.Dataset, why: Exception) -> str:
     if absent:
         return (
             f"{dataset.file.filename}: {name} cannot be read without HDF5 filter {', '.join(absent)}; hdf5plugin has "
-            f"many: pip install "
-            "hdf5plugin, and add the folder that python -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)' prints "
-            "to HDF5_PLUGIN_PATH"
+            "many: pip install hdf5plugin, and add the folder that python -c 'import hdf5plugin; "
+            "print(hdf5plugin.PLUGIN_PATH)' prints to HDF5_PLUGIN_PATH"
         )
     text = " ".join(str(why).split()).removeprefix(f"{dataset.name}: ")
     return f"{dataset.file.filename}: {name} cannot be read: {text}; `h5z-gpu recover` copies what can be read"

@@ -25,9 +25,8 @@ _NPY = b"\x93NUMPY"
 class Source:
     """An array that is read box by box."""
 
-    def __init__(
-        self, name: str, shape: Optional[tuple[int, ...]], dtype: np.dtype, dataset: Any = None, array: Any = None
-    ) -> None:
+    def __init__(self, name: str, shape: Optional[tuple[int, ...]], dtype: np.dtype, dataset: Any = None,
+                 array: Any = None) -> None:
         self.name, self.shape, self.dtype = name, shape, dtype
         self.dataset, self.array = dataset, array
 
@@ -135,9 +134,8 @@ def of_npy(path: str) -> Source:
 
 
 @contextlib.contextmanager
-def pairs(
-    original: str, other: str, names: Iterable[str]
-) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
+def pairs(original: str, other: str,
+          names: Iterable[str]) -> Iterator[tuple[list[tuple[Source, Source]], list[str], list[str]]]:
     """What is to be compared: pairs of sources, sentences on what has no partner, and names that only the other file
     has."""
     names = [n.strip("/") for n in names]

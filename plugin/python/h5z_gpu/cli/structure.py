@@ -309,9 +309,8 @@ class Structure:
             self._note(path, "fill value: its bytes are others in COMPRESSED")
         return False
 
-    def _values(
-        self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed, same_fill: bool
-    ) -> None:
+    def _values(self, pair: Pair, path: bytes, kind: h5t.TypeID, layout: Layout, free: Allowed,
+                same_fill: bool) -> None:
         if not pair.old.get_space().get_simple_extent_npoints() or all(pair.elsewhere):
             return
         if (same_fill or not free.storage) and not free.unpacked and pair.unwritten:

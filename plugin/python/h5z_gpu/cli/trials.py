@@ -101,11 +101,8 @@ class Sampler:
         found = []
         for place in sorted(places):
             at = np.unravel_index(place, grid)
-            found.append(
-                tuple(
-                    slice(int(k) * c, min((int(k) + 1) * c, m)) for k, c, m in zip(at, self.chunk, self.dataset.shape)
-                )
-            )
+            sides = zip(map(int, at), self.chunk, self.dataset.shape)
+            found.append(tuple(slice(k * c, min((k + 1) * c, m)) for k, c, m in sides))
         return found
 
     def read(self, box: Box) -> np.ndarray:

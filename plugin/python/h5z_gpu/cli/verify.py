@@ -54,18 +54,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The arguments."""
     parser.add_argument("original", metavar="ORIGINAL", help="an HDF5, netCDF-4 or .npy file")
     parser.add_argument("compressed", metavar="COMPRESSED", help="the same, compressed")
-    parser.add_argument(
-        "bounds",
-        metavar="VAR=MODE:BOUND[:KEEP]",
-        nargs="*",
-        default=[],
-        help="the bound of one dataset, such as tas=absolute:1e-3 or pr=absolute:1e-6:sign+zero",
-    )
+    parser.add_argument("bounds", metavar="VAR=MODE:BOUND[:KEEP]", nargs="*", default=[],
+                        help="the bound of one dataset, such as tas=absolute:1e-3 or pr=absolute:1e-6:sign+zero")
     add_bounds(parser, "the bound of every floating-point dataset")
     add_quantities(parser, "judge whether this moves by no more than LIMIT")
-    parser.add_argument(
-        "--dataset", action="append", default=[], metavar="NAME", help="compare this one alone; may be repeated"
-    )
+    parser.add_argument("--dataset", action="append", default=[], metavar="NAME",
+                        help="compare this one alone; may be repeated")
     parser.add_argument("--common", action="store_true",
                         help="compare what both files have where COMPRESSED is shorter; where it is longer, that is "
                              "done in any case")  # fmt: skip
@@ -159,10 +153,8 @@ def _print(results: list[Result], more: list[str], left: int, differs: list[str]
     say(f"{n}: {text}{f'; {left} could not be compared' if left else ''}")
 
 
-def as_json(
-    args: argparse.Namespace, results: list[Result], problems: list[str], more: list[str], differs: list[str],
-    quantities: list[Outcome],
-) -> dict[str, Any]:
+def as_json(args: argparse.Namespace, results: list[Result], problems: list[str], more: list[str], differs: list[str],
+            quantities: list[Outcome]) -> dict[str, Any]:
     """All figures, as JSON can hold them."""
     every = [_one(r) for r in results]
     held = all(r.held for r in results) and all(o.held for o in quantities)

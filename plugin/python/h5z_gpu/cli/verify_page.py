@@ -158,9 +158,8 @@ def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, wh
     extent = _extent(box)
     found = []
     for values, what in ((x, "original"), (y, "reconstruction")):
-        drawn = _map(
-            _thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high), "both"
-        )
+        drawn = _map(_thinned(values, use, False), extent, r, f"{r.name}: {what}", _unit(r), "viridis", (low, high),
+                     "both")
         found.append(page.figure(drawn, f"Map of {r.name}, {what}, {where}; colours from {low:.4g} to {high:.4g} "
                                  f"{r.units or ''}".rstrip(),
                                  f"{what.capitalize()}, {where}. Missing values are grey."))
@@ -354,9 +353,8 @@ def _histogram(r: Result) -> str:
     edges = np.linspace(-1, 1, quality.HISTOGRAM_BINS + 1)
     outside = int(q.histogram[0] + q.histogram[-1])
     drawn, axes = page.new_figure()
-    axes.bar(
-        edges[:-1], counts / max(1, q.n) * 100, width=np.diff(edges), align="edge", color="#3a76b4", label="values"
-    )
+    axes.bar(edges[:-1], counts / max(1, q.n) * 100, width=np.diff(edges), align="edge", color="#3a76b4",
+             label="values")
     for sign in (-1, 1):
         axes.axvline(sign, color=_RED, linestyle="--", linewidth=1.5, label="bound" if sign > 0 else None)
     if outside:
@@ -387,11 +385,8 @@ def _spectra(r: Result) -> str:
                    f"power ({r.units})²" if r.units else "power (squared units)")
     axes.legend(fontsize=9)
     at = quality.reaches(r.spectra[0], r.spectra[2])
-    says = (
-        "the error stays below 1 % of the data's power"
-        if at is None
-        else f"the error has 1 % of the data's power from {at:.3f} cycles a cell"
-    )
+    says = ("the error stays below 1 % of the data's power" if at is None else
+            f"the error has 1 % of the data's power from {at:.3f} cycles a cell")
     slices = f"{max(1, r.slices)} {'slice' if r.slices < 2 else 'slices'}"
     return page.figure(drawn, f"Power spectra of {r.name}: original, reconstruction and error by wavenumber; {says}",
                        f"Mean power spectrum of {slices}: {says}.")

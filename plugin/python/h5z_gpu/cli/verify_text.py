@@ -50,17 +50,15 @@ def lines(r: Result) -> list[tuple[str, str]]:
             what = "nowhere" if at is None else f"from {at:.3f} cycles a cell"
             found.append(("error has 1 % of the data's power", what))
     if r.special:
-        counts = ", ".join(
-            f"{n} {name}" for n, name in ((r.nan, "NaN"), (r.infinite, "infinite"), (r.fill, "fill")) if n
-        )
+        every = ((r.nan, "NaN"), (r.infinite, "infinite"), (r.fill, "fill"))
+        counts = ", ".join(f"{n} {name}" for n, name in every if n)
         bits = "all kept bit for bit" if not r.special_broken else f"{r.special_broken} with other bits"
         found.append(("special values", f"{counts}; {bits}"))
     if r.into_fill:
         found.append(("note", f"{r.into_fill} ordinary values came back as the fill value, within the bound"))
     if r.stored:
-        found.append(
-            ("size", f"{common.size(r.raw)} as {common.size(r.stored)}, ratio {common.ratio(r.raw, r.stored)}")
-        )
+        ratio = common.ratio(r.raw, r.stored)
+        found.append(("size", f"{common.size(r.raw)} as {common.size(r.stored)}, ratio {ratio}"))
     return found
 
 
