@@ -208,11 +208,8 @@ def _tell(text: str) -> None:
 def _before(filename: Any, mode: str) -> Files:
     """What is in a file that is about to be replaced or added to, and cannot be asked any more then.
 
-    Raises
-    ------
-    OSError
-        It is open elsewhere and would be replaced. HDF5 refuses that too, but where another HDF5 library of the process
-        has it open only when it has cut it to no length.
+    OSError where it is open elsewhere and would be replaced. HDF5 refuses that too, but where another HDF5 library of
+    the process has it open only when it has cut it to no length.
     """
     if mode == "r" or not isinstance(filename, str) or not is_hdf5(filename):
         return {}

@@ -31,15 +31,8 @@ class _Axis(NamedTuple):
 
 
 def read_outer(variable: Any, key: tuple[Any, ...]) -> np.ndarray:
-    """Values of a variable.
-
-    Parameters
-    ----------
-    variable : h5netcdf.Variable
-        Of an open file.
-    key : tuple
-        For each axis a whole number, a slice of positive step, or a one-dimensional array of places.
-    """
+    """Values of a variable of h5netcdf, of an open file. `key` has for each axis a whole number, a slice of positive
+    step, or a one-dimensional array of places."""
     if not key:
         scalar: np.ndarray = variable[key]
         return scalar

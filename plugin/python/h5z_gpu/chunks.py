@@ -53,22 +53,10 @@ CHUNK_BYTES = 4 << 20
 def variable_chunks(v: Any, item: int, kept: range, given: Mapping[Any, int], size: int,
                     unlimited: set[Hashable]) -> tuple[int, ...]:  # fmt: skip
     """Extents of the chunks of a variable of xarray: those given, those of the source if they have `kept` bytes, or
-    chosen ones.
+    chosen ones, of about `size` bytes.
 
-    Parameters
-    ----------
-    v : xarray.Variable
-        With NumPy or dask arrays; its encoding may have the chunks of its source.
-    item : int
-        Bytes of a value in the file.
-    kept : range
-        Bytes of chunks of the source that are kept.
-    given : mapping of dimension to int
-        What the user wants.
-    size : int
-        Bytes of chosen chunks.
-    unlimited : set of dimensions
-        Those that may grow.
+    `item` is the bytes of a value in the file, `given` what the user wants by dimension, `unlimited` the dimensions
+    that may grow. The encoding of `v`, which has NumPy or dask arrays, may have the chunks of its source.
     """
     steps = [step_of(c) for c in v.chunks] if v.chunks else [0] * v.ndim
     old = v.encoding.get("chunksizes")

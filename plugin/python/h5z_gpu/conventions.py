@@ -97,14 +97,9 @@ def text_of(item: Any, name: str) -> Optional[str]:
 
 
 def numbers_in(value: Any, written: bool = False) -> np.ndarray:
-    """All numbers in the value of an attribute, on one axis, in their own type and native order.
+    """All numbers in the value of an attribute, if any, on one axis, in their own type and native order.
 
-    Parameters
-    ----------
-    value : any
-        Of any type; what holds no numbers gives none.
-    written : bool
-        A text of numbers counts, as `missing_value = "-999."` does in many files.
+    With `written` a text of numbers counts, as `missing_value = "-999."` does in many files.
     """
     if texts := texts_in(value):
         words = re.split(r"[\s,;]+", " ".join(texts).strip()) if written else []
@@ -133,12 +128,7 @@ def number_of(item: Any, name: str) -> Optional[float]:
 def names_in(key: str, value: Any) -> set[str]:
     """The variables that an attribute names, as they are written there: "lat", "../lat", "/grid/lat".
 
-    Parameters
-    ----------
-    key : str
-        The attribute, one of NAMING or ANCILLARY: "area: areacella" names one variable, "crs: x y" three.
-    value : any
-        Its value.
+    The attribute is one of NAMING or ANCILLARY: "area: areacella" names one variable, "crs: x y" three.
     """
     names = set()
     for text in texts_in(value):
@@ -158,14 +148,9 @@ def names_by(places: Iterable[Mapping[Any, Any]], keys: Iterable[str]) -> set[st
 
 
 def is_coordinate(attributes: Mapping[str, Any], path: str = "") -> bool:
-    """Whether attributes, or else its name, say that a variable is a coordinate: latitude, time and the like.
+    """Whether attributes of a variable, or else its name, say that it is a coordinate: latitude, time and the like.
 
-    Parameters
-    ----------
-    attributes : mapping
-        Of the variable.
-    path : str
-        Its name, with its groups.
+    `path` is its name, with its groups.
     """
     if any(key in attributes for key in _OF_COORDINATES):
         return True

@@ -109,10 +109,8 @@ class DeviceArray:
 def device_array(array: Any) -> DeviceArray | None:
     """An array of any library as a DeviceArray; None where it is in host memory.
 
-    Raises
-    ------
-    TypeError
-        It is on a device that is not CUDA's, of a type that NumPy has not, or its library does not hand it out.
+    TypeError where it is on a device that is not CUDA's, of a type that NumPy has not, or its library does not hand it
+    out.
     """
     if isinstance(array, DeviceArray):
         return array

@@ -25,10 +25,7 @@ _NAME = "h5zgpu_preload.so"
 def _begin() -> None:
     """Puts the library before every HDF5 that is loaded from now on.
 
-    Raises
-    ------
-    ImportError
-        An HDF5 is there already, whose calls are bound, or the library is missing.
+    ImportError where an HDF5 is there already, whose calls are bound, or the library is missing.
     """
     if sys.platform != "linux":
         raise Unusable("h5z-gpu: h5z_gpu.everywhere works on Linux alone; here, call h5z_gpu.write and read")

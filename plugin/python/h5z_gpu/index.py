@@ -116,15 +116,10 @@ def size_of(file: BinaryIO) -> int:
 
 
 def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
-    """Every chunk that is stored, where it is.
+    """Every chunk that is stored, where it is. What is in the dataset's cache has been written (`dataset.id.flush`).
 
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        Chunked; what is in its cache has been written (`dataset.id.flush`).
-    file : int or file object
-        The file that HDF5's addresses are offsets of: its descriptor, or open for reading as bytes. What an object
-        raises is raised here.
+    HDF5's addresses are offsets of `file`: its descriptor, or an object open for reading as bytes. What an object
+    raises is raised here.
     """
     from h5py._objects import phil
 

@@ -97,15 +97,8 @@ def _widened(x: np.ndarray) -> np.ndarray:
 
 
 def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
-    """Compares a block with its original; for a bound of a chunk's range, a PSNR or a kept range, it is the chunk.
-
-    Parameters
-    ----------
-    x, y : numpy.ndarray of float16, float32 or float64
-        Original and reconstruction, of one type and shape.
-    promise : Promise
-        What has to hold.
-    """
+    """Compares a block with its original, both of one type and shape; for a bound of a chunk's range, a PSNR or a kept
+    range, it is the chunk."""
     fill = None if promise.fill is None else np.array(promise.fill, f"u{x.dtype.itemsize}")
     if x.dtype.itemsize == 2:
         x, y = _widened(x), _widened(y)

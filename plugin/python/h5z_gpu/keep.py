@@ -17,12 +17,7 @@ Keep = Union[str, Iterable[str], None]
 def names(given: Keep) -> tuple[str, ...]:
     """The names, each once, in the library's order.
 
-    Raises
-    ------
-    TypeError
-        For what is neither a text nor an iterable of texts.
-    ValueError
-        For a name that stands for nothing.
+    TypeError for what is neither a text nor an iterable of texts, ValueError for a name that stands for nothing.
     """
     if given is None:
         return ()

@@ -57,12 +57,8 @@ Files = dict[str, Optional[list[Stored]]]
 class Origins:
     """The files of some variables, each of which is asked once.
 
-    Parameters
-    ----------
-    variables : mapping of name to xarray.Variable
-        All that are saved: names that are still in use do not stand for a variable that has been renamed.
-    files : dict, optional
-        What is known already, by path.
+    The variables, of xarray, are all that are saved: names that are still in use do not stand for a variable that has
+    been renamed. `files` is what is known already, by path.
     """
 
     def __init__(self, variables: Mapping[Hashable, xr.Variable], files: Files | None = None) -> None:

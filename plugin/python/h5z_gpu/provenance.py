@@ -85,18 +85,10 @@ def said(how: How) -> str:
 
 def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, *,
                copied: bool = True) -> dict[str, Any]:  # fmt: skip
-    """The attributes of a variable that loses bits.
+    """The attributes of a variable that loses bits, by the bound and those that were `found`.
 
-    Parameters
-    ----------
-    how : Lossy
-        The bound.
-    found : mapping
-        The attributes of the variable.
-    before : str, optional
-        What has taken bits before, where something else than attributes says so.
-    copied : bool
-        The attributes came with the values: those of an earlier loss are named in the new sentence.
+    `before` is what has taken bits before, where something else than attributes says so. `copied`: the attributes came
+    with the values; those of an earlier loss are named in the new sentence.
     """
     from . import __version__
 
@@ -115,21 +107,12 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, 
 
 
 def carried(attrs: Mapping[Any, Any], encoding: Mapping[Any, Any], *, given: bool = False) -> dict[Any, Any] | None:
-    """What a variable of xarray says of earlier losses of the values that it has now.
+    """What a variable of xarray says of earlier losses of the values that it has now: the statement's attributes.
 
-    Parameters
-    ----------
-    attrs, encoding : mapping
-        Those of the variable. The engine "h5z_gpu" puts the statement into the encoding, other engines leave it in
-        attrs. Calculations drop an encoding and keep attrs: without a source in the encoding, the statement in attrs is
-        about other values.
-    given : bool
-        The encoding was given in the call that writes, so that a missing source means nothing.
-
-    Returns
-    -------
-    dict or None
-        The statement's attributes. Empty: there is none. None: there is one, and it is about other values.
+    Empty: there is none. None: there is one, and it is about other values. The engine "h5z_gpu" puts the statement into
+    the encoding, other engines leave it in attrs. Calculations drop an encoding and keep attrs: without a source in the
+    encoding, the statement in attrs is about other values. `given`: the encoding was given in the call that writes, so
+    that a missing source means nothing.
     """
     if TEXT in attrs and not is_ours(attrs):  # of another compressor
         return {}
@@ -193,17 +176,10 @@ def _bound_of(words: tuple[int, ...]) -> Lossy | None:
 
 
 def on_dataset(dataset: h5py.Dataset, before: str | None = None, *, copied: bool = False) -> None:
-    """Leaves the attributes on a dataset of h5py, where it may lose bits.
+    """Leaves the attributes on a dataset of h5py, where it may lose bits. `before` is as for `attributes`.
 
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        Open for writing.
-    before : str, optional
-        As for `attributes`.
-    copied : bool
-        The attributes that are there came with the values from elsewhere. Else they are about values that were written
-        with this filter, and stay where they say the same.
+    With `copied` the attributes that are there came with the values from elsewhere. Else they are about values that
+    were written with this filter, and stay where they say the same.
     """
     import h5py
 

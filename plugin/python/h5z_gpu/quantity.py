@@ -163,24 +163,11 @@ class Applied:
 
 def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Mapping[str, str]] = None,
             weights: Optional[Weights] = None) -> list[Applied]:  # fmt: skip
-    """A quantity of the variables that it names; without a name, of each that has its dimensions.
+    """A quantity of the variables that it names; without a name, of each of `fields` that has its dimensions.
 
-    Parameters
-    ----------
-    quantity : Quantity
-        Its names are variables, then dimensions or numbers of axes.
-    fields : mapping of str to Field
-        The variables that a quantity may be of.
-    others : mapping of str to str, optional
-        Other variables, and why a quantity is not of them: "holds integers".
-    weights : callable, optional
-        The values of a variable that a mean names as weights, and its dimensions.
-
-    Raises
-    ------
-    ValueError
-        For a name that is neither a variable nor a dimension, and for variables or axes that the operation does not
-        take.
+    Its names are variables, then dimensions or numbers of axes. `others` says why it is not of other variables: "holds
+    integers". `weights` gives the values of a variable that a mean names as weights, and its dimensions. ValueError for
+    a name that is neither a variable nor a dimension, and for variables or axes that the operation does not take.
     """
     def refuse(text: str) -> ValueError:
         return ValueError(f"h5z-gpu: {quantity}: {text}")

@@ -129,17 +129,7 @@ def joined(parts: Sequence[Outcome]) -> Outcome:
 
 
 class Judge:
-    """Compares a quantity along some axes.
-
-    Parameters
-    ----------
-    of : Applied
-        The quantity and its variables.
-    axes : tuple of int
-        Its axes, or one of them.
-    how : any
-        Of the operation, as in _JUDGES.
-    """
+    """Compares a quantity along its axes, or one of them. `how` is of the operation, as in _JUDGES."""
 
     def __init__(self, of: Applied, axes: tuple[int, ...], how: Any) -> None:
         self.of, self.axes, self.how, self.limit = of, axes, how, of.quantity.limit
@@ -405,17 +395,10 @@ def _judges_of(of: Applied) -> list[Judge]:
 
 def judge(quantities: Sequence[Applied], fields: Mapping[str, Field],
           blocks: Callable[[], Iterable[Block]]) -> list[Outcome]:  # fmt: skip
-    """Compares quantities of a copy with those of the original.
+    """Compares quantities of a copy with those of the original. All are of variables with as many rows on axis 0.
 
-    Parameters
-    ----------
-    quantities : sequence of Applied
-        Of variables with as many rows on axis 0.
-    fields : mapping of str to Field
-        The variables.
-    blocks : callable
-        Gives all rows of x and y, native floats, in order. Called again if an output of a sum or mean is so near its
-        limit that its values are added in fractions.
+    `blocks` gives all rows of x and y, native floats, in order. It is called again if an output of a sum or mean is so
+    near its limit that its values are added in fractions.
     """
     judges = [_judges_of(each) for each in quantities]
     every = [j for some in judges for j in some]

@@ -43,20 +43,10 @@ _FINEST = 16
 
 
 class Ranges:
-    """Limits of the values of one dataset.
+    """Limits of the values of one dataset of floats, of `dtype`, that is written with `how`.
 
-    Parameters
-    ----------
-    attributes : mapping
-        Of the dataset, in the units of its values.
-    dtype : numpy.dtype
-        float16, float32 or float64.
-    how : Lossy
-        What the dataset is written with.
-    missing : sequence of numbers
-        Values that stand for missing ones, which no other value may become.
-    fill : numpy.ndarray, optional
-        The one that the filter knows.
+    Its attributes are in the units of its values. No other value may become one of `missing`, which stand for missing
+    ones; of these the filter knows `fill`.
     """
 
     def __init__(self, attributes: Mapping[str, Any], dtype: np.dtype, how: Lossy, missing: Sequence[float] = (),

@@ -80,14 +80,8 @@ class Packing:
 def packing_of(kind: np.dtype, attributes: Mapping[str, Any], fill: Optional[int] = None) -> Packing | None:
     """How a variable is packed; None where it is not, or not by one factor and offset.
 
-    Parameters
-    ----------
-    kind : numpy.dtype
-        Type in the file.
-    attributes : mapping
-        Those of the file.
-    fill : int, optional
-        HDF5's own fill value, where one is declared: netCDF4-python takes it for missing.
+    Type and attributes are those of the file. `fill` is HDF5's own fill value, where one is declared: netCDF4-python
+    takes it for missing.
     """
     if kind.kind not in "iu" or kind.itemsize > 8:
         return None

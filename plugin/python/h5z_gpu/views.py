@@ -94,26 +94,11 @@ def origins_of(start: tuple[int, ...], shape: tuple[int, ...], chunk: tuple[int,
 
 
 def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0) -> tuple[float, float] | None:
-    """Smallest and largest finite value of an array, but for the fill value.
+    """Smallest and largest finite value of an array of floats, in host memory or a GPU's, but for the fill value, by
+    its bits.
 
-    Parameters
-    ----------
-    array : array_like of float16, bfloat16, float32 or float64
-        Of any shape and strides, in host memory or a GPU's.
-    fill_value : float, optional
-        Left out, by its bits.
-    threads : int
-        CPU threads; 0 for as many as the process may use.
-
-    Returns
-    -------
-    tuple of float, or None
-        None where no value is finite.
-
-    Raises
-    ------
-    ValueError
-        For another type.
+    None where no value is finite; ValueError for another type. `threads` of the CPU: 0 for as many as the process may
+    use.
     """
     array = as_array(array)
     if not is_bounded(array.dtype):

@@ -59,20 +59,13 @@ class _Stopped(SystemExit):
 def whole(path: Path, mode: str = "w") -> Iterator[str]:
     """Gives the name under which a file is to be written; behind the block the file is at `path`, whole.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A link is followed: what it leads to is replaced, and the link stays.
-    mode : {"w", "x", "w-", "a", "r+"}
-        As h5py.File's. "w" replaces a file, "x" and "w-" take the name from nobody. "a" and "r+" work on a copy of
-        the file, which replaces it: that costs the time and the space of a copy, unless the file system shares blocks
-        (Btrfs, XFS, APFS). Who has the old file open goes on seeing it.
+    A link is followed: what it leads to is replaced, and the link stays. Of h5py.File's modes "w" replaces a file, "x"
+    and "w-" take the name from nobody. "a" and "r+" work on a copy of the file, which replaces it: that costs the time
+    and the space of a copy, unless the file system shares blocks (Btrfs, XFS, APFS). Who has the old file open goes on
+    seeing it.
 
-    Raises
-    ------
-    OSError
-        As `judge`; or the file could not be written: nothing is left of it then. `errno` says why, `filename` is
-        `path`.
+    OSError as of `judge`, or where the file could not be written: nothing is left of it then. `errno` says why,
+    `filename` is `path`.
     """
     path = os.fspath(path)
     target, old = judge(path, mode)
@@ -100,12 +93,8 @@ def whole(path: Path, mode: str = "w") -> Iterator[str]:
 def judge(path: Path, mode: str = "w") -> tuple[str, Optional[os.stat_result]]:
     """What `path` leads to and what is there now, or the error that writing would end with. Writes nothing.
 
-    Raises
-    ------
-    OSError
-        Its `strerror` is a sentence that names `path`, which is its `filename` too.
-    ValueError
-        An unknown mode.
+    The `strerror` of an OSError is a sentence that names `path`, which is its `filename` too. ValueError for an unknown
+    mode.
     """
     if mode not in MODES:
         raise ValueError(f"h5z-gpu: mode = {mode!r}; {', '.join(MODES)} are known, as h5py.File's")
@@ -161,10 +150,7 @@ def refuse_open(path: Path) -> None:
 def take_name(part: str, path: Path, mode: str = "w") -> None:
     """Brings a finished file to the disk and gives it its name.
 
-    Raises
-    ------
-    OSError
-        `path` has appeared meanwhile, and `mode` takes the name from nobody; or the system failed.
+    OSError where `path` has appeared meanwhile, and `mode` takes the name from nobody; or where the system failed.
     """
     path = os.fspath(path)
     _sync(part)

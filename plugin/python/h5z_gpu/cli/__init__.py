@@ -33,18 +33,10 @@ COMMANDS = ("doctor", "inspect", "verify", "advise", "repack", "recover")
 
 
 def main(argv: Optional[list[str]] = None) -> int:
-    """Runs one command.
+    """Runs one command; the exit status.
 
-    Parameters
-    ----------
-    argv : list of str, optional
-        What stands behind the program's name. By default the process's own arguments; the command runs in a child then,
-        so that a crash of HDF5 is told of by a sentence.
-
-    Returns
-    -------
-    int
-        The exit status.
+    `argv` stands behind the program's name. By default it is the process's own; the command runs in a child then, so
+    that a crash of HDF5 is told of by a sentence.
     """
     if argv is None:
         return program(lambda: main(sys.argv[1:]))

@@ -123,26 +123,12 @@ def run(args: argparse.Namespace) -> int:
 def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: int = 0, quick: bool = False,
            kept: Optional[list[Kept]] = None, unpack: bool = False,
            keep: tuple[str, ...] = (), fixed: frozenset[str] = frozenset()) -> list[Advice]:  # fmt: skip
-    """Advice on each variable of a file that may lose bits.
+    """Advice on each variable of a file that may lose bits; `kept` takes the datasets that stay as they are.
 
-    Parameters
-    ----------
-    file : h5py.File
-        Open for reading.
-    named : dict, optional
-        Modes and bounds by name, in place of proposals.
-    seed : int
-        Which chunks are sampled.
-    quick : bool
-        Only what is to be done: no curves, no prediction.
-    kept : list, optional
-        Takes the datasets that stay as they are.
-    unpack : bool
-        Packed integers are looked at as the values that they stand for.
-    keep : tuple of str
-        What is kept beside proposed bounds that take it.
-    fixed : frozenset of str
-        Variables of `named` whose bounds hold for the chunks, codec and fill value of `repack` alone.
+    `named`, modes and bounds by name, is in place of proposals; the bounds of those in `fixed` hold for the chunks,
+    codec and fill value of `repack` alone. `seed` says which chunks are sampled. With `quick` there is only what is to
+    be done: no curves, no prediction. With `unpack` packed integers are looked at as the values that they stand for.
+    `keep` is kept beside proposed bounds that take it.
     """
     from .objects import datasets
     from .integers import compresses, saved

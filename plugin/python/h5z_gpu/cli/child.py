@@ -48,27 +48,11 @@ class Died(Exception):
 
 
 def attempt(work: Callable[[Callable[[Any], None]], T], seconds: float) -> T:
-    """Runs a function in a child process.
+    """Runs a function in a child process, and returns what it returns, which has to be picklable.
 
-    Parameters
-    ----------
-    work : callable
-        Is given `note`, a function to be called with what it begins next. A child that says nothing for too long is
-        ended.
-    seconds : float
-        How long it may take from one note to the next.
-
-    Returns
-    -------
-    object
-        What `work` returns; it has to be picklable. What it raises is raised here, with the last note as its `at`.
-
-    Raises
-    ------
-    Died
-        The child crashed, or took too long.
-    Problem
-        Somebody else has ended it, or the system has no `fork`.
+    `work` is given `note`, a function to be called with what it begins next. A child that says nothing for `seconds` is
+    ended. What `work` raises is raised here, with the last note as its `at`. Died where the child crashed, or took too
+    long, Problem where somebody else has ended it, or the system has no `fork`.
     """
     if resource is None:
         raise Problem("damaged files are read in a child that may crash, which Windows cannot fork: use Linux, macOS "

@@ -83,24 +83,10 @@ def file_access() -> Any:
 
 
 def open_file(path: Union[str, os.PathLike[str]], rdcc_nbytes: Optional[int] = None) -> h5py.File:
-    """An HDF5 or netCDF-4 file, open for reading alone.
+    """An HDF5 or netCDF-4 file, open for reading alone; the caller closes it.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    rdcc_nbytes : int, optional
-        Bytes of HDF5's cache of chunks.
-
-    Returns
-    -------
-    h5py.File
-        To be closed by the caller.
-
-    Raises
-    ------
-    Problem
-        The file is missing, cut short, of another format, open elsewhere for writing, or h5py is not installed.
+    HDF5's cache of chunks has `rdcc_nbytes`. Problem where the file is missing, cut short, of another format, open
+    elsewhere for writing, or h5py is not installed.
     """
     need("h5py")
     from h5py import h5f

@@ -95,23 +95,11 @@ class Result:
 
 def compare(a: Source, b: Source, given: Optional[Asked], done: Callable[[int], Any] = lambda n: None,
             common: bool = False) -> Result:  # fmt: skip
-    """Compares all of a dataset with its original.
+    """Compares all of a dataset with its original `a`.
 
-    Parameters
-    ----------
-    a, b : Source
-        Original and reconstruction.
-    given : Asked, optional
-        The promise, in place of what lies in the file of `b`.
-    done : callable, optional
-        Told of bytes of the original that are done.
-    common : bool
-        Of a copy that is shorter than the original, what it has is compared. Of a longer one it is in any case.
-
-    Raises
-    ------
-    Problem
-        Types or shapes differ, or a chunk cannot be read.
+    `given` is the promise, in place of what lies in the file of `b`. `done` is told of bytes of the original that are
+    done. With `common`, of a copy that is shorter than the original, what it has is compared; of a longer one it is in
+    any case. Problem where types or shapes differ, or a chunk cannot be read.
     """
     notes: list[str] = []
     whole = a.shape == b.shape

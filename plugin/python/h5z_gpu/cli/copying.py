@@ -59,16 +59,10 @@ class Link(NamedTuple):
 
 
 class Copier:
-    """Copies all of one file into another.
+    """Copies all of one file into another, which is empty.
 
-    Parameters
-    ----------
-    source, target : h5py.File
-        The target is empty.
-    plan : callable, optional
-        Asked of each dataset: how it is stored anew, or None: it stays as it is.
-    write : callable, optional
-        Writes the values of each dataset that is stored anew: (old, new). Its attributes are there.
+    `plan` is asked of each dataset: how it is stored anew, or None: it stays as it is. `write` writes the values of
+    each dataset that is stored anew, (old, new), when its attributes are there.
     """
 
     def __init__(self, source: h5py.File, target: h5py.File, plan: Plan = lambda _: None,

@@ -100,21 +100,10 @@ def promise_as_read(promise: Promise, a: Source, b: Source) -> tuple[Promise, st
 
 
 def common_part(a: Source, b: Source, allowed: bool, by_chunk: bool) -> tuple[Source, Source, str]:
-    """The part that both have, and a sentence on it.
+    """The part that original `a` and copy `b`, of different shapes, both have, and a sentence on it.
 
-    Parameters
-    ----------
-    a, b : Source
-        Original and copy, of different shapes.
-    allowed : bool
-        Whether the copy may be the shorter one.
-    by_chunk : bool
-        The promise is about whole chunks of the copy: those that the original ends in are left out.
-
-    Raises
-    ------
-    Problem
-        They have no common part, or the copy is shorter.
+    `allowed`: the copy may be the shorter one. `by_chunk`: the promise is about whole chunks of the copy; those that
+    the original ends in are left out. Problem where they have no common part, or the copy is shorter.
     """
     differ = f"{a.name} has the shape {a.shape} in one file and {b.shape} in the other"
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):

@@ -187,18 +187,11 @@ def _filter_name(found: tuple[Any, ...]) -> str:
 
 
 def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", others: bool = False) -> Optional[Chunks]:
-    """The chunks of a dataset with the filter, or None where it has not got it.
+    """The chunks of a dataset with the filter, or None where it has not got it. `file` is a descriptor of its file.
 
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        Of a file that is open for reading.
-    file : int
-        A descriptor of the same file.
-    check : {"header", "checksum", "decode"}
-        How far each frame is looked at: its first bytes, all of them, or until it is decoded.
-    others : bool
-        Whether chunked datasets without the filter are taken too. None of their chunks is a frame.
+    `check` says how far each frame is looked at: its first bytes ("header"), all of them ("checksum"), or until it is
+    decoded ("decode"). With `others`, chunked datasets without the filter are taken too; none of their chunks is a
+    frame.
     """
     filters = filters_of(dataset)
     numbers = [f[0] for f in filters]

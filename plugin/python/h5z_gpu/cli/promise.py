@@ -38,22 +38,10 @@ def of_user(asked: Asked, fill: Optional[int] = None) -> Promise:
 
 
 def promise_of(dataset: h5py.Dataset, given: Optional[Asked] = None) -> Promise:
-    """What holds for a dataset, in the words that lie beside it.
+    """What holds for a compressed dataset, in the words that lie beside it; or `given`.
 
     Bits may be lost only where the filter's list of words is complete and says so, of floats of 2, 4 and 8 bytes. Every
-    other dataset has to keep its bits.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        The compressed one.
-    given : Asked, optional
-        In place of what the file says.
-
-    Raises
-    ------
-    Problem
-        The words are damaged, and no bound is given.
+    other dataset has to keep its bits. Problem where the words are damaged, and no bound is given.
     """
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (2, 4, 8):
         return Promise("lossless")

@@ -53,18 +53,9 @@ class Proposal:
 
 
 def propose(blocks: Sequence[np.ndarray], use: Sequence[np.ndarray], item: Any, unit: str = "") -> Proposal:
-    """Proposes a filter.
+    """Proposes a filter by samples of the values, in native order, and by the attributes of `item`.
 
-    Parameters
-    ----------
-    blocks : sequence of numpy.ndarray
-        Samples of the values, in native order.
-    use : sequence of numpy.ndarray of bool
-        Where they are finite and not missing.
-    item : h5py.Dataset
-        For its attributes.
-    unit : str
-        Units, for the sentence.
+    `use`: where the samples are finite and not missing. `unit` is for the sentence.
     """
     with np.errstate(all="ignore"):  # ranges that no float holds, NaN of any kind
         return _propose(blocks, use, item, unit)

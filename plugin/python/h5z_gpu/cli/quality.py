@@ -168,19 +168,8 @@ def _neighbours(flat: np.ndarray, shape: tuple[int, ...], axis: int) -> float:
 def ssim(x: np.ndarray, y: np.ndarray, use: np.ndarray, wide: float) -> Optional[float]:
     """Mean structural similarity (Wang et al. 2004) of two slices, in windows of 7 × 7 values (of one axis: 49).
 
-    Parameters
-    ----------
-    x, y : numpy.ndarray
-        One or two axes.
-    use : numpy.ndarray of bool
-        Windows with a value that is not to be used are left out.
-    wide : float
-        Range of the data, which sets the two constants (0.01 and 0.03 of it).
-
-    Returns
-    -------
-    float or None
-        None without a window.
+    Windows with a value that is not in `use` are left out; None where no window is left. `wide` is the range of the
+    data, which sets the two constants (0.01 and 0.03 of it).
     """
     sides = tuple(min(7 if x.ndim == 2 else 49, n) for n in x.shape)
     if not use.any() or not wide > 0:

@@ -62,26 +62,9 @@ def bounds_for(file: h5py.File, asked: Sequence[Quantity], named: Mapping[str, A
                keep: tuple[str, ...] = (), codec: str = "auto") -> tuple[dict[str, Asked], list[Found]]:  # fmt: skip
     """The loosest bounds of the variables that quantities name.
 
-    Parameters
-    ----------
-    file : h5py.File
-        Open for reading.
-    asked : sequence of Quantity
-        What has to hold.
-    named : mapping of str to Asked
-        Bounds of variables: an absolute one is the largest that is tried, of a variable that is lossless there is no
-        quantity.
-    bound : Asked, optional
-        That of all variables, likewise.
-    keep : tuple of str
-        What is kept beside the bounds.
-    codec : str
-        Of all of them.
-
-    Returns
-    -------
-    tuple of dict and list
-        `named` with the bounds that were found, and with weights as lossless; and the searches.
+    Of `named`, an absolute bound is the largest that is tried, and of a variable that is lossless there is no quantity;
+    likewise `bound`, that of all variables. `keep` and `codec` are those of all bounds. Returns `named` with the bounds
+    that were found, and with weights as lossless; and the searches.
     """
     datasets, others = _candidates(file, {name.strip("/") for q in asked for name in q.names})
     weights = {q.weights.strip("/") for q in asked if isinstance(q.weights, str)}

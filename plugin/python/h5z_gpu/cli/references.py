@@ -27,12 +27,8 @@ _UNUSABLE = (OSError, RuntimeError, KeyError, ValueError)
 class References:
     """Exchanges references between two files.
 
-    Parameters
-    ----------
-    source, target : h5py.h5f.FileID
-        The files.
-    addresses : dict of int to int
-        Where an object of the old file is in the new one. Complete when the first value is exchanged.
+    `addresses` says where an object of the old file is in the new one. It is complete when the first value is
+    exchanged.
     """
 
     def __init__(self, source: h5f.FileID, target: h5f.FileID, addresses: dict[int, int]) -> None:

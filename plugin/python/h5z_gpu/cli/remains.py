@@ -65,13 +65,7 @@ def _raw(kind: h5t.TypeID, size: int) -> Iterator[h5t.TypeID]:
 
 
 class Remains:
-    """What HDF5 has left in one file.
-
-    Parameters
-    ----------
-    file : h5py.h5f.FileID
-        The file, open for writing.
-    """
+    """What HDF5 has left in one file, which is open for writing."""
 
     def __init__(self, file: h5f.FileID) -> None:
         self._address, self._length = file.get_create_plist().get_sizes()
@@ -113,15 +107,7 @@ class Remains:
                         self._sequences.append((int.from_bytes(heap, "little"), index, number, place))
 
     def finish(self, path: str, base: int) -> None:
-        """Makes zeros of what was left in sequences.
-
-        Parameters
-        ----------
-        path : str
-            The file, which is closed.
-        base : int
-            Bytes of its user block.
-        """
+        """Makes zeros of what was left in sequences of the file, which is closed; `base`: bytes of its user block."""
         if not self._sequences:
             return
         heaps: dict[int, dict[int, tuple[int, int]]] = {}

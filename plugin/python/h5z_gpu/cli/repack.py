@@ -106,25 +106,11 @@ def run(args: argparse.Namespace) -> int:
 def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optional[dict[str, Asked]] = None, *,
            mode: str = "x", done: Optional[Callable[[int], Any]] = None,
            ready: Callable[[str], None] = lambda path: None) -> dict[str, Part]:  # fmt: skip
-    """Writes OUT.
+    """Writes OUT; what has become of each dataset, by name.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As of `add`.
-    bound, named : optional
-        The bound for all, and bounds by name.
-    mode : {"x", "w"}
-        As of `whole`.
-    done : callable, optional
-        Is told of bytes that are done, in place of a progress bar; nothing is printed then.
-    ready : callable
-        Is told the name of the file that is complete, before it takes the name OUT.
-
-    Returns
-    -------
-    dict
-        What has become of each dataset, by name.
+    `bound` is for all, `named` by name, `mode` that of `whole`. `done` is told of bytes that are done, in place of a
+    progress bar; nothing is printed then. `ready` is told the name of the file that is complete, before it takes the
+    name OUT.
     """
     from .parts import by_quantities, fill_in, plan
 

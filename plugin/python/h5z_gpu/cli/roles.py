@@ -35,15 +35,10 @@ SUITABLE = range(1 << 20, (16 << 20) + 1)
 
 
 class Roles:
-    """Roles of the datasets of one file.
+    """Roles of the datasets of one open file.
 
     An attribute names datasets by path, or by names that are looked for in the group of the attribute, then in the
     groups around it, as CF has it, and then anywhere.
-
-    Parameters
-    ----------
-    file : h5py.File
-        Open.
     """
 
     def __init__(self, file: h5py.File) -> None:
@@ -160,14 +155,8 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     HDF5's own fill value, else the attribute `_FillValue`, else `missing_value` and its like: the filter knows one. The
     others keep their bits only where nothing is lost, but for NaN and infinities, which the filter keeps in any case.
     netCDF declares a fill value of its own where the user has none. It is so large that an absolute bound keeps it, and
-    `ranges` looks after it under other bounds of each value; only a range would be stretched.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        Of any type; of floating-point numbers there is something to say.
-    by_range : bool
-        The bound is one of the range.
+    `ranges` looks after it under other bounds of each value; only a range would be stretched. `by_range`: the bound is
+    one of the range.
     """
     if dataset.dtype.kind != "f":  # every bit is kept in any case
         return None, None

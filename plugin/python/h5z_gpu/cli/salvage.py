@@ -42,16 +42,9 @@ _GRID_CHUNKS = 100_000  # chunks of a dataset that HDF5 is asked for by their pl
 class Salvage(Copier):
     """Copies every object of `source` that HDF5 can read to `target`, and fills chunks that are lost.
 
-    Parameters
-    ----------
-    data, there : int
-        A descriptor of the input, and its length in bytes.
-    fill : float, optional
-        The value for what is lost.
-    without : dict
-        Objects and attributes that are left out, with the reason: HDF5 crashed there before.
-    note : callable
-        Told of the object or attribute that is read next.
+    `data` and `there` are a descriptor of the input and its length in bytes, `fill` the value for what is lost. Objects
+    and attributes of `without` are left out, with the reason: HDF5 crashed there before. `note` is told of the object
+    or attribute that is read next.
     """
 
     def __init__(self, source: h5py.File, target: h5py.File, data: int, there: int, fill: Optional[float], *,

@@ -48,13 +48,7 @@ class Pair(NamedTuple):
 
 
 class Values:
-    """Compares the values of datasets of two files.
-
-    Parameters
-    ----------
-    a, b : h5py.File
-        Both open for reading.
-    """
+    """Compares the values of datasets of two files, both open for reading."""
 
     def __init__(self, a: h5py.File, b: h5py.File) -> None:
         self._files = [os.open(f.filename, os.O_RDONLY | getattr(os, "O_BINARY", 0)) for f in (a, b)]

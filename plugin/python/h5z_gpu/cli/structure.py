@@ -53,16 +53,9 @@ _SHOWN = 60
 
 
 class Structure:
-    """Compares two files.
+    """Compares an original and its copy, both open for reading; with `values` their values, too.
 
-    Parameters
-    ----------
-    a, b : h5py.File
-        The original and its copy, open for reading.
-    given : callable, optional
-        The bound that the user names for a dataset by its name, or None.
-    values : bool
-        Whether values are compared, too.
+    `given` is asked for the bound that the user names for a dataset by its name, or None.
     """
 
     def __init__(self, a: h5py.File, b: h5py.File, given: Optional[Given] = None, values: bool = True) -> None:

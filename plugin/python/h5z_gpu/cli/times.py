@@ -53,17 +53,8 @@ class _Section(ctypes.Structure):
 
 
 def restore(path: str, base: int, times: dict[int, Times]) -> None:
-    """Writes times into the headers of a file that is closed.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    base : int
-        Bytes of its user block.
-    times : dict
-        By the addresses of headers.
-    """
+    """Writes times, by the addresses of headers, into the headers of a file that is closed; `base`: bytes of its user
+    block."""
     free = _free_space(path)
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         if data[base : base + 8] != _SIGNATURE or (data[base + 8] >= 2 and data[base + 9] != 8):

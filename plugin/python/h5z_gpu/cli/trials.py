@@ -74,17 +74,7 @@ class Trial:
 
 
 class Sampler:
-    """Draws chunks of a dataset.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        Of floating-point numbers.
-    chunk : tuple of int
-        Extents of a chunk.
-    seed : int
-        The user's.
-    """
+    """Draws chunks, of extents `chunk`, of a dataset of floating-point numbers; `seed` is the user's."""
 
     def __init__(self, dataset: Any, chunk: tuple[int, ...], seed: int) -> None:
         self.dataset, self.chunk = dataset, chunk
@@ -129,18 +119,8 @@ def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], 
             errors: bool = True) -> Trial:  # fmt: skip
     """Encodes and decodes chunks, which are whole and of one shape.
 
-    Parameters
-    ----------
-    blocks : sequence of numpy.ndarray
-        The chunks.
-    how : Lossy or Lossless
-        The filter.
-    fill : numpy.ndarray, optional
-        Its fill value.
-    timed : bool
-        Encode once before: the first use of a codec is slower.
-    errors : bool
-        Decode too, and look at the errors.
+    `fill` is the filter's fill value. `timed`: encode once before; the first use of a codec is slower. `errors`: decode
+    too, and look at the errors.
     """
     if timed:
         batches.encode(list(blocks[:1]), how.words, fill)

@@ -22,16 +22,8 @@ def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[
                packing: Optional[Packing]) -> str:  # fmt: skip
     """Encodes chunks of the new dataset again in which a value has crossed a limit; what to say of it, or "".
 
-    Parameters
-    ----------
-    old, new : h5py.Dataset
-        The new one with all its attributes.
-    how : Lossy
-        What it was written with.
-    fill : numpy.ndarray, optional
-        The fill value that the filter knows.
-    packing : Packing, optional
-        How the old one is packed, where the new one is not.
+    The new one has all its attributes, and was written with `how`; `fill` is the fill value that the filter knows.
+    `packing` is how the old one is packed, where the new one is not.
     """
     ranges = ranges_of(Attributes(new), new.dtype, how, fill)
     if ranges is None:
