@@ -94,6 +94,7 @@ step columns $python tests/check/lengths.py columns
 step lines $python tests/check/lengths.py lines
 step functions $python tests/check/lengths.py functions
 step words $python tests/check/words.py
+step figures $python tests/check/figures.py
 step imports $python tests/check/imports.py
 step rustfmt $cargo fmt --all --check
 step clang-format sh -c "git ls-files 'kernels/*.cu' 'kernels/*.cuh' | xargs .env/bin/clang-format --dry-run -Werror"

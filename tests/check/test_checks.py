@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Each check finds the fault that it is there for: planted here, in a tree of its own."""
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import figures
 import imports
 import lengths
 import licences
@@ -53,6 +56,25 @@ def test_words_that_were_given_up_are_found(tmp_path):
             "asking price.\n")
     found = words.check(tree(tmp_path, a__rs=text))
     assert [line.split("`")[1] for line in found] == ["planes-dense", "level A", "an [", "the ask"]
+
+
+@pytest.mark.parametrize(("page", "right", "wrong", "findings"), [
+    ("README.md", r"(compress at )\d+", r"\g<1>7", 1),
+    ("README.md", r"those of decimals \d+ % \(\d+\)", "those of decimals a third", 2),
+    ("README.md", "## Two commands\n", "## Two commands\n\nThey take 40 seconds.\n", 1),
+    ("docs/index.md", "# h5z-gpu\n", "# h5z-gpu\n\nIt is 3 times as fast.\n", 1),
+    ("docs/measurements.md", r"(\n\| 10⁻² \| )50", r"\g<1>90", 1),
+    ("tests/gpu/record.toml", r"(\n +lorenzo abs of rel 1e-3 +5 +)\d+", r"\g<1>7", 2),
+])
+def test_figures_that_are_in_no_table_are_found(page, right, wrong, findings, tmp_path):
+    for name in (*figures.FRONT, figures.PAGE, "docs/choice.md", "tests/gpu/record.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    assert figures.check(tmp_path) == []
+    text, count = re.subn(right, wrong, (tmp_path / page).read_text(), count=1)
+    assert count == 1
+    (tmp_path / page).write_text(text)
+    assert len(figures.check(tmp_path)) == findings
 
 
 def package(root, **texts):
