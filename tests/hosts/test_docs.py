@@ -355,7 +355,14 @@ def trajectories(desk, tas):
             assert f[path].chunks == (chunk, 3000, 3)
 
 
+def upgrade(desk, tas):
+    with h5py.File(desk / "plain.nc") as f:
+        judged(desk / "new.nc", "tas", f["tas"][...], "abs", 1e-2, 511002)
+    assert [f[0] for f in filters(desk / "plain.nc", "tas")] == [2, 1], "shuffle and deflate"
+
+
 CHECKS |= {"detectors.md": detectors, "trajectories.md": trajectories}
+CHECKS |= {"upgrade.md": upgrade}
 
 
 def test_every_check_has_a_page():
