@@ -355,6 +355,12 @@ def trajectories(desk, tas):
             assert f[path].chunks == (chunk, 3000, 3)
 
 
+def questions(desk, tas):
+    bounds = {"out.h5": 1e-2, "rows.h5": 1e-2, "step.h5": 1e-2, "small.nc": 1e-3, "packed.nc": 5e-3}
+    for name, bound in bounds.items():
+        judged(desk / name, "tas", tas, "abs", bound)
+
+
 def upgrade(desk, tas):
     with h5py.File(desk / "plain.nc") as f:
         judged(desk / "new.nc", "tas", f["tas"][...], "abs", 1e-2, 511002)
@@ -362,7 +368,7 @@ def upgrade(desk, tas):
 
 
 CHECKS |= {"detectors.md": detectors, "trajectories.md": trajectories}
-CHECKS |= {"upgrade.md": upgrade}
+CHECKS |= {"questions.md": questions, "upgrade.md": upgrade}
 
 
 def test_every_check_has_a_page():
