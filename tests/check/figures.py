@@ -68,7 +68,7 @@ def of_the_cpu(cell):
     core, bounds = "One core beside SZ3", ("10⁻²", "10⁻³", "10⁻⁴")
     size, write, read = ([[cell(core, "bound", row, name)[at] for name in ("lorenzo", "SZ3")] for row in bounds]
                          for at in range(3))
-    yield README, "files # to # % smaller than SZ3's (25 fields)", *ends([less(*p) for p in size])
+    yield README, "files # to # % smaller than SZ3's (25 fields, three bounds)", *ends([less(*p) for p in size])
     yield README, "compresses # times", min(a / b for a, b in write)
     yield README, "decompresses # to # times", *ends([a / b for a, b in read])
     yield README, "its files are # to # % smaller than SZ3's", *ends([
