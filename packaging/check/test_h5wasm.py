@@ -116,7 +116,7 @@ def test_the_plugin_asks_of_h5wasm_what_it_has(folder):
     script = ("const m = new WebAssembly.Module(require('fs').readFileSync('libH5Zh5zgpu.so'));"
               "const own = new Set(WebAssembly.Module.exports(m).map((e) => e.name));"
               "for (const i of WebAssembly.Module.imports(m)) if (i.kind === 'function' && !own.has(i.name))"
-              " console.log(i.name)")  # fmt: skip
+              " console.log(i.name)")
     assert set(run("node", "-e", script, cwd=folder).split()) <= {"malloc", "free", "calloc", "iprintf"}
 
 
@@ -136,7 +136,7 @@ def test_a_browser_reads_the_golden_file(folder):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = f"http://127.0.0.1:{server.server_port}/page.html"
         with subprocess.Popen(["chromium", "--headless", "--no-sandbox", f"--user-data-dir={folder / 'user'}", page],
-                              start_new_session=True) as browser:  # fmt: skip
+                              start_new_session=True) as browser:
             try:
                 got = said.get(timeout=120)
             finally:

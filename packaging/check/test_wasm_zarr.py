@@ -45,7 +45,7 @@ def written(folder):
     """The stores' names, and what zarr-python reads of each."""
     python = bare_python(folder / "python", "zarr==3.1.6", "numcodecs==0.16.6", "numpy==2.4.6")
     said = run(python, "-c", WRITE, cwd=folder, PYTHONPATH=ROOT / "plugin/python", HDF5_PLUGIN_PATH=None,
-               H5Z_GPU_PLUGIN_PATH=ROOT / "target/plugin")  # fmt: skip
+               H5Z_GPU_PLUGIN_PATH=ROOT / "target/plugin")
     return dict(line.split(" ", 1) for line in said.splitlines())
 
 

@@ -97,7 +97,7 @@ def wine_path(path):
 
 
 @pytest.mark.parametrize("dtype, name", [("f4", "NATIVE_FLOAT"), ("f8", "NATIVE_DOUBLE"), ("i2", "NATIVE_SHORT"),
-                                         ("u4", "NATIVE_UINT")])  # fmt: skip
+                                         ("u4", "NATIVE_UINT")])
 def test_frames_are_those_of_linux_and_are_read(windows, dtype, name):
     noise = np.random.default_rng(0).normal(size=(70, 90, 110))
     x = (1000 + 10 * np.cumsum(noise, -1)).astype(dtype)

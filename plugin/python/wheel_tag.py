@@ -69,7 +69,7 @@ def build(sources, files):
     if not shutil.which("cargo"):
         raise RuntimeError("cargo is missing, which builds the plugin: install Rust 1.89 or newer, and a C compiler")
     command = ["cargo", "build", "--profile", "dist", "-p", "h5z-gpu-plugin", "-p", "h5z-gpu-preload",
-               "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]  # fmt: skip
+               "-p", "h5z-gpu-program", "--target-dir", str(sources / "target")]
     subprocess.run(command, cwd=sources, check=True)
     for built in files:
         built.parent.mkdir(exist_ok=True)

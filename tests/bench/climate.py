@@ -34,7 +34,7 @@ FIELDS = {
     "no2": ("lossless/icosahedra_vapour", "YX", "rel_error"), "pr": ("lossless/icosahedra_rain", "YX", "rel_error"),
     "q": ("lossless/ship_humidity", "TYX", "rel_error"), "rlut": ("lossless/infrared_at_sea", "TYX", "abs_error"),
     "ta": ("lossless/levels_temperature_2", "ZYX", "abs_error"), "tos": ("lossless/ostia", "TYX", "abs_error"),
-}  # fmt: skip
+}
 ICOSAHEDRA = (128, 160)  # 20,480 cells in the order of the file, for coders that take no array of one axis
 
 

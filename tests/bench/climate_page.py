@@ -32,6 +32,6 @@ def by_compressor(cells):
         done = [c for c in mine if c["passed"] is not None]
         ratio = mean([c["ratio"] / ours[c["cell"]] for c in done if c["passed"] and c["cell"] in ours])
         speed = [f"{sum(c['mb'] for c in done) / sum(c[t] for c in done):.3g}" if done else "–"
-                 for t in ("encode", "decode")]  # fmt: skip
+                 for t in ("encode", "decode")]
         counts = [sum(c["passed"] is what for c in mine) for what in (True, False, None)]
         yield f"| {by} | {' | '.join(map(str, counts))} | {ratio:.2f} | {', '.join(speed)} |"

@@ -36,7 +36,7 @@ QUANTITIES = {
     "laplacian()": (1e-3, laplacian), "mean(0)": (1e-4, lambda v: np.nanmean(v, axis=0)),
     "mean()": (1e-5, lambda v: np.nanmean(v)), "std(0)": (1e-4, lambda v: np.nanstd(v, axis=0)),
     "max(-1)": (1e-4, lambda v: np.nanmax(v, axis=-1)),
-}  # fmt: skip
+}
 
 
 def middle(shape):
@@ -99,7 +99,7 @@ def main():
         wide, field, found = float(np.ptp(x[use].astype(float))), Field(x.shape, (), fill), {}
         limits = {text: float(f"{part * wide:.3g}") for text, (part, _) in QUANTITIES.items()}
         v = Variable(field, x.dtype, chunk_shape(x.shape, x.itemsize), lambda a, b, x=x: x[a:b],
-                     h5z_gpu.Lossy(absolute=1e300, fill_value=fill))  # fmt: skip
+                     h5z_gpu.Lossy(absolute=1e300, fill_value=fill))
         for text, limit in limits.items():
             (found[text],) = search({"v": v}, applied(parse(f"{text} {limit!r}"), {"v": field}))
         start = min(f.theorem[0]["v"] for f in found.values())
@@ -112,7 +112,7 @@ def main():
             bad, count = bad + wrong, count + 1
             more = [f"{b[text] / (how.bound or math.nan):.3g}" for b in (best, beyond)]
             print(f"| {name} | `{text} {limits[text]:g}`", f"{theorem.bound:.3g}", f"{how.bound:.4g}", f.codings,
-                  f"{share:.3f}", *more, f"{tight:.2f} to {ratio:.2f} |{' MISSED' * wrong}", sep=" | ")  # fmt: skip
+                  f"{share:.3f}", *more, f"{tight:.2f} to {ratio:.2f} |{' MISSED' * wrong}", sep=" | ")
     sys.exit(f"{bad} of {count} searches missed" if bad else 0)
 
 

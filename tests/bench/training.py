@@ -103,7 +103,7 @@ def loaders(folder, rows, count, workers):
 def cpu():
     """Seconds of CPU of this process and of all workers."""
     stats = [Path(f"/proc/{p.pid}/stat").read_text().rpartition(")")[2].split() for p in
-             multiprocessing.active_children()]  # fmt: skip
+             multiprocessing.active_children()]
     return time.process_time() + sum(int(s[11]) + int(s[12]) for s in stats) / os.sysconf("SC_CLK_TCK")
 
 
@@ -133,7 +133,7 @@ def main():
     a = a.parse_args()
     torch.set_num_threads(1)
     print(f"{a.codec}, PyTorch {torch.__version__}, h5py {h5py.__version__}, median of {a.rounds}, in brackets least "
-          "and most; CPU for a sample\n")  # fmt: skip
+          "and most; CPU for a sample\n")
     print("| field | sample | ratio | workers | h5py, rows | h5py, batches | Samples | beside the better |")
     print("|---|---|---|---|---|---|---|---|")
     for name, (rows, part) in SETS.items():
@@ -150,13 +150,13 @@ def main():
                         rate = epoch(loader, shape)
                         found[key] += [rate] * (turn > 0)  # the first starts the workers
                 rates, times = ({k: statistics.median(column) for k, column in each.items()} for each in (
-                    {k: [x[i] for x in some] for k, some in found.items()} for i in (0, 1)))  # fmt: skip
+                    {k: [x[i] for x in some] for k, some in found.items()} for i in (0, 1)))
                 cells = [f"{rates[k]:.0f} ({min(some)[0]:.0f}, {max(some)[0]:.0f}); {times[k]:.0f} µs"
-                         for k, some in found.items()]  # fmt: skip
+                         for k, some in found.items()]
                 ours, their = times.pop("Samples"), min(times.values())
                 beside = f"{rates.pop('Samples') / max(rates.values()):.2f}; {their / ours:.2f}"
                 print(f"| {name} | {' × '.join(map(str, shape))} | {ratio:.1f} | {workers}", *cells, f"{beside} |",
-                      sep=" | ", flush=True)  # fmt: skip
+                      sep=" | ", flush=True)
                 del ways, loader
 
 

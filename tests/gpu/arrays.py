@@ -103,7 +103,7 @@ def encode(array, how, chunk, devices=None):
             (ctypes.c_uint32 * max(1, len(words)))(*words), ctypes.c_size_t(len(words)), ctypes.byref(view),
             (ctypes.c_uint64 * rank)(*chunk), None, ctypes.c_size_t(len(origins)), numbers(origins, ctypes.c_int64), 0,
             ctypes.byref(work),
-        ))  # fmt: skip
+        ))
         while n := checked(lib.h5z_gpu_next(work, ctypes.byref(at), ctypes.byref(lens))):
             frames += [ctypes.string_at(at[k], lens[k]) for k in range(n)]
     finally:
@@ -118,7 +118,7 @@ def decode(frames, array, chunk, devices=None):
     at = ctypes.cast((ctypes.c_char_p * n)(*frames), ctypes.POINTER(ctypes.c_void_p))
     lens, status = (ctypes.c_size_t * n)(*map(len, frames)), (ctypes.c_int * n)()
     done = checked(lib.h5z_gpu_decode_memory(n, at, lens, ctypes.byref(view), (ctypes.c_uint64 * rank)(*chunk),
-                                             numbers(origins, ctypes.c_int64), 0, status))  # fmt: skip
+                                             numbers(origins, ctypes.c_int64), 0, status))
     assert done == n, lib.h5z_gpu_last_error()
 
 

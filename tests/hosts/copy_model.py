@@ -22,7 +22,7 @@ from h5z_gpu.cli.places import TEXT, VLEN, holds, places_in
 FORMATS = {
     "old": dict(libver=("earliest", "v108")), "new": dict(libver=("v110", "v110")),
     "ordered": dict(track_order=True, userblock_size=512), "paged": dict(fs_strategy="page", fs_persist=True),
-}  # fmt: skip
+}
 LAYOUTS = ("contiguous", "compact", "chunks", "gzip", "sparse", "unwritten")
 SHAPE, CHUNK = (12, 10), (5, 4)
 

@@ -74,7 +74,7 @@ def carry_out(copies, env):
     while waiting:
         with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as errors:
             lines.write(b"".join(json.dumps([*COMMANDS[c.command], str(c.source), str(c.made)]).encode() + b"\n"
-                                 for c in waiting))  # fmt: skip
+                                 for c in waiting))
             lines.seek(0)
             process = subprocess.Popen([sys.executable, "-c", RUN], stdin=lines, env=env, stdout=subprocess.PIPE,
                                        stderr=errors, bufsize=0)

@@ -221,7 +221,7 @@ case("value: filtered chunk", chunks(data=np.arange(8), compression="gzip"), chu
 # --- references -------------------------------------------------------------------------------------------------------
 
 for place, where in {"attribute": "/@r: value", "dataset": "/r: value at [1]", "compound": "/r: value at [0]",
-                     "sequence": "/r: value at [1]", "fill value": "/r: fill value"}.items():  # fmt: skip
+                     "sequence": "/r: value at [1]", "fill value": "/r: fill value"}.items():
     case(f"reference in {place}", pointing(place, "x"), pointing(place, "y"), where)
 for place, where in {"attribute": "/@r: value", "dataset": "/r: value at [1]"}.items():
     part, other = np.s_[1:3], np.s_[1:4]

@@ -26,7 +26,7 @@ def fields(folder, n, shape=(8, 32, 48)):
     """Files of one variable each, `tas` or `pr`."""
     folder.mkdir()
     return [made(folder / f"f{k:03}.h5", {"pr" if k % 3 else "tas": (sample(shape=shape) + k, "K", "")})
-            for k in range(n)]  # fmt: skip
+            for k in range(n)]
 
 
 def states(folder):
@@ -47,7 +47,7 @@ def test_many_files_go_into_a_folder_and_what_is_done_stays(tmp_path):
     for path in files:
         name = "tas" if "tas" in h5py.File(path) else "pr"
         assert 0 < judge.check(h5py.File(path)[name][...], h5py.File(out / path.name)[name][...], "abs",
-                               0.01 if name == "tas" else 0.1) <= 1  # fmt: skip
+                               0.01 if name == "tas" else 0.1) <= 1
 
     def run_again(*, written, there, failed=0):
         said, error = h5z_gpu(*command, status=1 if failed else 0)
@@ -94,7 +94,7 @@ def test_a_file_that_fails_is_named_and_the_others_are_written(tmp_path):
     for words, call in {
         "have one name": [files[0], files[0], out], "lies in": [out / "f000.h5", out],
         "is a file; behind several files": [files[0], files[5], out / "f000.h5"],
-    }.items():  # fmt: skip
+    }.items():
         (error,) = refused(("repack", *call, "--bounds", table))
         assert words in error, error
 

@@ -41,7 +41,7 @@ def variables():
     x = sample(shape=(16, 32, 48)) + 270
     return {"tas": (x, "K", "air_temperature"), "ta": (x + 1, "K", "air_temperature"),
             "model/wind": (x - 285, "m s-1", ""), "model/other": (x + 2, "1", ""),
-            "days": (np.arange(40000, dtype="i4"), "K", "air_temperature")}  # fmt: skip
+            "days": (np.arange(40000, dtype="i4"), "K", "air_temperature")}
 
 
 def made(path, found):
@@ -140,7 +140,7 @@ def test_the_place_of_a_mistake_is_found_in_any_layout(tmp_path):
             text += rng.choice(["", "\n", "# '''\n", "\t# [tas]\n"])
             key, codec = json.dumps(name, ensure_ascii=False), "zfp" if name == wrong else "auto"
             lines = ["absolute = 1", f"codec = '{codec}'", 'standard_name = """K\n[tas]\ncodec = 1\n"""',
-                     "units = [\n  'K',\n]"]  # fmt: skip
+                     "units = [\n  'K',\n]"]
             rng.shuffle(lines)
             indent = rng.choice(["", " ", "\t\t"])
             text += f'[ {key} ] # """\n' if rng.random() < 0.5 else f"[{key}]\n"
@@ -277,7 +277,7 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
     assert "model/wind" in out and "verified" in out
     assert asked(tmp_path / "out.h5") == {
         "tas": "Lossy(absolute=0.01)", "ta": "Lossy(relative=0.0001)", "model/other": "Lossless()",
-        "days": "Lossless()", "model/wind": "Lossy(absolute=0.01, codec='planes', keep='sign')"}  # fmt: skip
+        "days": "Lossless()", "model/wind": "Lossy(absolute=0.01, codec='planes', keep='sign')"}
     with h5py.File(tmp_path / "out.h5") as f:
         assert 0 < judge.check(variables()["tas"][0], f["tas"][...], "abs", 0.01) <= 1
     # Entries for several leave alone what stays exact, whatever its units.
@@ -286,7 +286,7 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
         f["model/other"].attrs.update({"_FillValue": np.float32(-1), "missing_value": np.float32(-2)})
     h5z_gpu("repack", file, tmp_path / "again.h5", "--bounds", table)
     assert asked(tmp_path / "again.h5") == {"tas": "Lossy(absolute=1.0)", "model/wind": "Lossy(absolute=0.5)",
-                                            "model/other": "Lossless()", "days": "Lossless()"}  # fmt: skip
+                                            "model/other": "Lossless()", "days": "Lossless()"}
     mistakes = {
         "[taz]\nabsolute = 1": "b0.toml:1:1: no variable taz is in the file; there are days, model/other, model/wind",
         "\n[tas]\nabsolute = 1\nunits = 'degC'": "b1.toml:2:1: tas has units 'K', and [tas] is for 'degC'",
@@ -302,11 +302,11 @@ def test_repack_gives_each_variable_its_entry(tmp_path):
             assert words in error, (words, error)
         assert not (tmp_path / to).exists()
     beside = [("--absolute", "1"), ("--lossless",), ("--advise",), ("--codec", "szx"), ("--keep", "sign"),
-              ("ta=lossless",), ("--jobs", 0)]  # fmt: skip
+              ("ta=lossless",), ("--jobs", 0)]
     for error in refused(*(("repack", file, tmp_path / "new.h5", *more, "--bounds", table) for more in beside)):
         assert "write it into" in error or "--jobs 0: a number from 1 on" in error, error
     for error in refused(("repack", file, tmp_path / "new.h5", "--bounds", tmp_path / "none.toml"),
-                         ("repack", file, tmp_path / "new.h5", "--bounds", tmp_path)):  # fmt: skip
+                         ("repack", file, tmp_path / "new.h5", "--bounds", tmp_path)):
         assert "No such file" in error or "Is a directory" in error, error
     assert not (tmp_path / "new.h5").exists()
 
@@ -321,7 +321,7 @@ def test_packed_integers_are_unpacked_within_what_the_table_says(tmp_path):
     (tmp_path / "b.toml").write_text(table)
     h5z_gpu("repack", tmp_path / "in.h5", tmp_path / "out.h5", "--bounds", tmp_path / "b.toml", "--unpack")
     assert asked(tmp_path / "out.h5") == {"a": "Lossy(absolute=0.1)", "b": "Lossy(absolute=0.2)", "c": "Lossless()",
-                                          "d": "Lossy(absolute=0.005)"}  # fmt: skip
+                                          "d": "Lossy(absolute=0.005)"}
     with h5py.File(tmp_path / "out.h5") as f:
         assert [f[name].dtype.kind for name in "abcd"] == list("ffif")
 
@@ -331,7 +331,7 @@ def test_repack_searches_the_bounds_that_quantities_of_a_table_allow(tmp_path):
     plan."""
     x = sample(shape=(16, 32, 48)) + 270
     found = {"tas": (x, "K", ""), "pr": (x + 1, "K", ""), "u": (x - 280, "m", ""), "v": (x - 270, "m", ""),
-             "area": (np.linspace(1, 2, 1536, dtype="f4").reshape(32, 48), "1", ""), "w": (x, "m", "")}  # fmt: skip
+             "area": (np.linspace(1, 2, 1536, dtype="f4").reshape(32, 48), "1", ""), "w": (x, "m", "")}
     file, table, out = made(tmp_path / "in.h5", found), tmp_path / "b.toml", tmp_path / "out.h5"
     with h5py.File(file, "a") as f:
         for d in f.values():

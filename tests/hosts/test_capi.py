@@ -19,7 +19,7 @@ HEADER = ROOT / "plugin/include/h5z_gpu.h"
 PLAIN = ("int", "int32_t", "int64_t", "uint8_t", "uint32_t", "uint64_t", "double")
 NUMBERS = {name: getattr(ctypes, f"c_{name.removesuffix('_t')}") for name in PLAIN} | {"size_t": ctypes.c_size_t}
 STRUCTS = {"h5z_gpu_array": capi.Array, "h5z_gpu_frame": capi.Frame, "h5z_gpu_chunks": capi.Chunks,
-           "h5z_gpu_verdict": capi.Verdict}  # fmt: skip
+           "h5z_gpu_verdict": capi.Verdict}
 
 
 class Header:

@@ -83,7 +83,7 @@ with h5py.File(path / "a.h5") as f:
     assert (f["d"][c.chunk_offset] == -1).all(), "HDF5 finds none there"
     refused(f, "list of its chunks is damaged", selection=tuple(slice(o, o + 1) for o in c.chunk_offset))
     refused(f, "list of its chunks is damaged")
-""", tmp_path)  # fmt: skip
+""", tmp_path)
 
 
 def test_a_frame_is_not_taken_for_raw_values(tmp_path):

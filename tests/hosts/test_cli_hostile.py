@@ -62,7 +62,7 @@ def test_names_that_are_no_text_are_names(tmp_path):
     with h5py.File(a, "w") as f:
         f.create_dataset(b"latin \xe9", data=A)
     calls = [("repack", a, b, "--absolute", "1e-3", "--verify"), ("inspect", b), ("verify", a, b),
-             ("verify", "--structure", a, b), ("recover", b, c), ("advise", a)]  # fmt: skip
+             ("verify", "--structure", a, b), ("recover", b, c), ("advise", a)]
     for call in calls:
         status, out, err = cli(*call)
         assert status == 0 and not err, (call, out, err)

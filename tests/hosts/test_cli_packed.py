@@ -141,7 +141,7 @@ def test_advice(files, tmp_path):
     """Half a step for each, the ratio as of the file's bytes; the commands work, and without --unpack it is named."""
     (s1, text, e1), (s2, advice, e2), (s3, _, e3) = many(
         ("advise", files[0]), ("advise", files[0], "--unpack", "--json"),
-        ("repack", files[0], tmp_path / "a.nc", "--advise", "--unpack", "--verify"))  # fmt: skip
+        ("repack", files[0], tmp_path / "a.nc", "--advise", "--unpack", "--verify"))
     assert (s1, s2, s3) == (0, 0, 0), (e1, e2, e3)
     assert "plain: exact, as it holds integers (packed in steps of 0.01: as floating-point numbers within 0.005" in text
     assert "see --unpack" in text

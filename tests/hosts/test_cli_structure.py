@@ -42,7 +42,7 @@ def test_a_single_difference_is_seen(answers, name):
 def test_values_of_every_type_are_judged_without_the_structure(answers):
     """As they lie in the file: NumPy has no numbers of 24 bits, and h5py converts sequences of the other byte order."""
     names = [n for n in CASES if n.startswith("value: ") and not any(
-        word in n for word in ("written or not", "chunk missing", "that is fill", "mask of", "no text"))]  # fmt: skip
+        word in n for word in ("written or not", "chunk missing", "that is fill", "mask of", "no text"))]
     assert len(names) > 20
     for name in names:
         assert ": BROKEN for 1 value" in answers[name][1][1], (name, answers[name][1][1])
@@ -73,7 +73,7 @@ def test_one_line_says_that_more_than_values_differs(files):
     (status, out, err), (plain, said, _) = many(["verify", first, same], ["verify", first, other])
     assert (status, plain) == (0, 0) and not err and "besides" not in out
     assert said == ("1 difference besides values: --structure lists and judges them\n"
-                    "0 datasets: nothing was compared\n")  # fmt: skip
+                    "0 datasets: nothing was compared\n")
     (answer,) = refused(["verify", first, same, "--structure", "--common"])
     assert "whole HDF5 files" in answer
 
@@ -157,7 +157,7 @@ ASKED = {
     "history without a line": (lambda g: g.attrs.__delitem__("history"), "/: attribute history is in ORIGINAL alone"),
     "a fill value that was declared": (
         lambda g: (g.__delitem__("w"), g.create_dataset("w", (20, 30), "f4", fillvalue=-6, **BOUND)), "/w: fill value"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

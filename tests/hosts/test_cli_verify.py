@@ -392,7 +392,7 @@ page.figure = look
 sys.stdout, out = sys.stderr, sys.stdout
 assert main(["verify", *sys.argv[1:3], "--absolute", "0.5", "--keep", "sign,zero,range", "--html", sys.argv[3]]) == 1
 print(json.dumps(seen), file=out)
-""", tmp_path / "x.h5", tmp_path / "y.h5", tmp_path / "page.html").splitlines()[-1])  # fmt: skip
+""", tmp_path / "x.h5", tmp_path / "y.h5", tmp_path / "page.html").splitlines()[-1])
     said = dict(said)
     where = "slice at axis 0 3, with the most broken values"
     assert f"Map of the error of v, {where}; colours end at the bound, 0.5; the largest in this slice is 0.1" in said

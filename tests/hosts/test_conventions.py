@@ -52,17 +52,17 @@ WRITERS = {
     "Fortran": lambda item, name, text: fixed(item, name, [text], h5t.STR_SPACEPAD, h5t.CSET_ASCII, (1,)),
     "fixed list": lambda item, name, text: fixed(item, name, text.split(), h5t.STR_NULLPAD, h5t.CSET_ASCII,
                                                  (len(text.split()),)),
-}  # fmt: skip
+}
 # What is written in a group G of the datasets p and q, which lie in a group of their own, or in one around it.
 SPELLINGS = {
     "here": ("G", "{0} {1}"), "commas": ("G", "{0},{1}"), "comma and blank": ("G", "{0}, {1}"),
     "brackets": ("G", "[{0},{1}]"), "whole path": ("else", "/else{n}/{0} /else{n}/{1}"),
     "below": ("G/sub", "sub/{0} sub/{1}"), "dots": ("else", "../else{n}/{0} ../else{n}/{1}"),
     "around": ("", "{0} {1}"),
-}  # fmt: skip
+}
 KEYS = {"coordinates": "{} {}", "bounds": "{} {}", "ancillary_variables": "{} {}",
         "cell_measures": "area: {} volume: {}", "grid_mapping": "crs: {} {}", "formula_terms": "a: {} b: {}",
-        "_CoordinateAxes": "{} {}"}  # fmt: skip
+        "_CoordinateAxes": "{} {}"}
 
 
 def test_names_are_found_by_type_place_and_spelling(tmp_path):
@@ -189,7 +189,7 @@ def test_history_keeps_its_type(tmp_path):
         "char": 'string :title = "x" ; :history = "first\\nsecond" ;', "string": 'string :history = "ol\u00e9" ;',
         "list": 'string :history = "one", "two" ;', "none": ':Conventions = "CF-1.8" ;',
         "numbers": ":history = 1, 2 ;",
-    }  # fmt: skip
+    }
     calls = []
     for name, line in kinds.items():
         (tmp_path / f"{name}.cdl").write_text(f"netcdf a {{ dimensions: x = 3000 ; variables: float t(x) ; {line} }}")
@@ -214,7 +214,7 @@ def test_history_keeps_its_type(tmp_path):
             line, *rest = list(new) if name == "list" else (new if name == "char" else new[0].encode()).split(b"\n")
             assert ": h5z-gpu repack" in (line if isinstance(line, str) else line.decode())
             assert rest == (list(old) if name == "list" else [b"first", b"second"] if name == "char"
-                            else ["ol\u00e9".encode()])  # fmt: skip
+                            else ["ol\u00e9".encode()])
     text = run("ncdump", "-h", tmp_path / "char.out.nc", env=clean())
     assert re.search(r"^\t\t:history = .*\\nfirst\\nsecond\" ;$", text, re.M), text
 

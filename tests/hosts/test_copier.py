@@ -240,7 +240,7 @@ else:
     raise AssertionError
 """, tmp_path / "a.h5")
     answers = many(("inspect", "--check", tmp_path / "a.h5"), ("recover", tmp_path / "a.h5", tmp_path / "r.h5"),
-                   ("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless"))  # fmt: skip
+                   ("repack", tmp_path / "a.h5", tmp_path / "b.h5", "--lossless"))
     assert [status for status, *_ in answers] == [0, 0, 0], answers
     for other in ("r.h5", "b.h5"):
         run("h5diff", tmp_path / "a.h5", tmp_path / other, env=clean())

@@ -138,4 +138,4 @@ for wrong in (frame[:-1], np.frombuffer(bytes(frame[:-9]) + b"damaged!!", np.uin
         except ValueError as e:
             assert "damaged chunk" in str(e), e
 assert isinstance(library.failure(capi.NO_MEMORY, "text"), MemoryError)
-""", tmp_path / "none")  # fmt: skip
+""", tmp_path / "none")

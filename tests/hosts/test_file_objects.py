@@ -19,7 +19,7 @@ import h5z_gpu
 
 A = sample(shape=(8, 22, 32))
 MADE = {"earliest": {}, "latest": {"libver": "latest"}, "growing": {"libver": "latest", "maxshape": (None, 22, 32)},
-          "sparse": {"fillvalue": -3}}  # fmt: skip
+          "sparse": {"fillvalue": -3}}
 
 
 class Planted(Exception):
@@ -89,7 +89,7 @@ FAULTS = {
     "reset": ConnectionResetError(104, "Connection reset by peer"), "gone": FileNotFoundError(2, "No such file"),
     "late": TimeoutError("no answer"), "another": Planted("429 Too Many Requests"), "memory": MemoryError("none"),
     "value": ValueError("odd"), "ctrl-c": KeyboardInterrupt(),
-}  # fmt: skip
+}
 
 
 @functools.cache

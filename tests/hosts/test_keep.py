@@ -149,7 +149,7 @@ def checked(path, x, names, bound=0.05, name="v"):
     with h5py.File(path) as f:
         y, chunk = f[name][...], f[name].chunks
         assert f[name].id.get_create_plist().get_filter(0)[2][3] >> 8 & 28 == sum(
-            {"sign": 4, "zero": 8, "range": 16}[n] for n in names)  # fmt: skip
+            {"sign": 4, "zero": 8, "range": 16}[n] for n in names)
     assert 0 < judge.check_chunks(x, y, chunk, "abs", bound) <= 1
     for part in judge.chunks(x.shape, chunk):
         judge.kept(x[part], y[part], names)
@@ -184,7 +184,7 @@ data: v = {numbers} ; }}""")
     said = run(program, "words", ",".join(map(str, stored)))
     assert "; signs and zeros are kept" in said and "keep=sign+zero" in said and "several words" in said, said
     told = json.loads(run(program, "words", "abs", "0.05", "--keep", "zero", "--json",
-                          env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))))  # fmt: skip
+                          env=clean(H5Z_GPU_PLUGIN_PATH=str(PLUGIN.parent))))
     assert told["keep"] == ["zero"] and told["words"] == list(four(0.05, 2)), told
     assert "four" in run(program, *ask, "--tool", "ncks", ok=False)
 
@@ -285,7 +285,7 @@ def test_verify_says_which_promise_was_broken(tmp_path):
         [*verify, "--dataset", "plain", "--absolute", "0.05", "--keep", "zero"],
         [*verify, "--dataset", "bad", "--html", tmp_path / "page.html"],
         [*verify, "--dataset", "bad", "--dataset", "v", "--json"],
-    )  # fmt: skip
+    )
     assert good[0] == 0 and "within 0.05 (absolute), signs, zeros and the range of each chunk kept: held" in good[1]
     assert bad[0] == 1 and "BROKEN for" in bad[1] and "sign: " in bad[1] and "range: " in bad[1], bad
     assert given[0] == 1 and "BROKEN for 2 values (sign: 2, zero: 1)" in given[1], given
@@ -309,7 +309,7 @@ def test_verify_says_which_promise_was_broken(tmp_path):
         [*verify, "plain=pointwise_relative:0.05:sign"], [*verify, "--pointwise-relative", "0.05", "--keep", "sign"],
         [*verify, "plain=lossless:sign"],
     ), ("allowed are sign, zero, range", "without a bound", "nothing is named", "allowed are", "by themselves",
-        "by themselves", "names no bound")):  # fmt: skip
+        "by themselves", "names no bound")):
         assert part in text, text
 
 
@@ -370,7 +370,7 @@ def test_repack_keeps_it_and_says_so(tmp_path):
         ["advise", a, "--keep", "size"],
     )
     for text, part in zip(texts, ("without a bound for all", "allowed are", "allowed are", "by themselves",
-                                  "allowed are")):  # fmt: skip
+                                  "allowed are")):
         assert part in text, text
 
 
@@ -387,7 +387,7 @@ def test_chunks_that_are_encoded_again_keep_it_too(tmp_path):
             v[:] = x
             v.valid_min = np.float32(high / 2)
     (status, out, err), = many(["repack", tmp_path / "a.nc", tmp_path / "b.nc", "--absolute", "0.05", "--keep", "sign",
-                                "--codec", "szx"])  # fmt: skip
+                                "--codec", "szx"])
     assert status == 0 and "(1 without loss), so that valid values" in out, out + err
     with netCDF4.Dataset(tmp_path / "b.nc") as f:
         for name, x in values.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conftest import use
 
 EIGHT = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-         "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2")  # fmt: skip
+         "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint2")
 BEGIN = """if True:
     import logging, sys, h5py, ml_dtypes, numpy as np, h5z_gpu
     from ml_dtypes import bfloat16

@@ -35,7 +35,7 @@ QUANTITIES = {
     "laplacian(v, 2)": lambda v: np.diff(there(v), 2, axis=2), "mean(v, 0)": lambda v: there(v).mean(axis=0),
     "sum(v, 1, 2)": lambda v: there(v).sum(axis=(1, 2)), "std(v, 0)": lambda v: there(v).std(axis=0),
     "min(v, 1)": lambda v: v.min(axis=1).astype(LONG), "max(v)": lambda v: v.max().astype(LONG),
-}  # fmt: skip
+}
 
 
 def through(tmp_path, how, **arrays):
@@ -98,7 +98,7 @@ def test_what_no_bound_keeps_is_lossless(tmp_path):
     (np.arange(5), ["mean() 1"], None, "v is int64 of the shape (5,)"), (1.0, ["mean() 1"], None, "of the shape ()"),
     ({"a": noisy(), "b": noisy()[0]}, ["hypot(a, b) 1"], None, "variables of one shape"),
     (noisy(), [Quantity(lambda v: v[v > 280], 1)], None, "real numbers of one shape"),
-])  # fmt: skip
+])
 def test_what_cannot_be_searched_is_refused(arrays, quantities, how, why):
     with pytest.raises(ValueError, match="^h5z-gpu: ") as refusal:
         loosest(arrays, quantities, how)
@@ -225,7 +225,7 @@ page.figure = look
 sys.stdout, out = sys.stderr, sys.stdout
 assert main(["verify", *sys.argv[1:3], "--absolute", "1", "--html", *sys.argv[3:]]) == 1
 print(json.dumps(seen), file=out)
-""", tmp_path / "a.h5", tmp_path / "b.h5", tmp_path / "p.html", *words).splitlines()[-1])  # fmt: skip
+""", tmp_path / "a.h5", tmp_path / "b.h5", tmp_path / "p.html", *words).splitlines()[-1])
     seen = {alt: (np.array(shown), *more) for alt, shown, *more in said}
     for text, function, where in (
         ("gradient(v, 2)", lambda v: np.gradient(v, axis=2)[4], "slice at axis 0 4"),
@@ -235,7 +235,7 @@ print(json.dumps(seen), file=out)
             (shown,) = (v for alt, v in seen.items() if alt.startswith(f"Map of {text}, {what}, {where}"))
             np.testing.assert_allclose(shown[0], function(data), atol=1e-12)
         (shown,) = (v for alt, v in seen.items() if alt.startswith(f"Map of the error of {text}, {where}; colours end "
-                                                                   "at the limit, 0.1"))  # fmt: skip
+                                                                   "at the limit, 0.1"))
         np.testing.assert_allclose(shown[0], function(y) - function(x), atol=1e-12)
         assert shown[1:] == ([[49, 20]], [-0.5, 49.5, 39.5, -0.5]), shown[1:]
     lines = [v for alt, v in seen.items() if alt.startswith("max(v, 1, 2)")]
@@ -288,7 +288,7 @@ BAD = [
     (["--quantity", "mean(tas) 1", "tas=lossless"], "tas keeps every bit"),
     (["--quantity", "mean(tas) 1", "tas=relative:1e-3"], "tas has a bound that is relative"),
     (["--quantity", ""], "is no quantity"),
-]  # fmt: skip
+]
 
 
 def test_what_is_no_request_is_one_sentence(file, tmp_path):

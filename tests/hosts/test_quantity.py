@@ -61,7 +61,7 @@ def field(rng, kind, shape, far):
     """Values over 2 `far` decades and a copy of them; without `far` values of which two doubles hold no sum."""
     if not far:
         return tuple(rng.choice([0, 1, -1, 2.0**100, -(2.0**100), 2.0**-70, -(2.0**-70)], shape).astype(kind)
-                     for _ in range(2))  # fmt: skip
+                     for _ in range(2))
     x = rng.normal(size=shape) * (10.0 ** rng.integers(-far, far + 1, shape))
     y = x + rng.normal(size=shape) * (10.0 ** rng.integers(-far - 3, far - 1, shape))
     x, y = x.astype(kind), y.astype(kind)
@@ -98,7 +98,7 @@ def test_the_verdict_is_that_of_fractions(operation, kind):
         was = list(outputs(operation, fractions(x), use, axes, w))
         became = list(outputs(operation, fractions(y), use, axes, w))
         errors = [abs(b - a) for (qa, good), (qb, _) in zip(was, became)
-                  for a, b in zip(qa.reshape(-1)[good.reshape(-1)], qb.reshape(-1)[good.reshape(-1)])]  # fmt: skip
+                  for a, b in zip(qa.reshape(-1)[good.reshape(-1)], qb.reshape(-1)[good.reshape(-1)])]
         nearest = [float(e) for e in rng.choice(np.array([*errors, Fraction(0)], object), min(6, len(errors) + 1))]
         limits = {0.0, 0.1, *nearest, *(math.nextafter(e, t) for e in nearest for t in (0, math.inf))}
         for limit in limits:
@@ -106,7 +106,7 @@ def test_the_verdict_is_that_of_fractions(operation, kind):
             of = applied(quantity, {"v": (at := Field(shape, (), fill))})
             (found,) = judge(of, {"v": at}, lambda: cut(rng, {"v": (x, y)}))
             assert (found.outputs, found.broken) == (len(errors), sum(e > Fraction(limit) for e in errors)), (
-                quantity, shape, turn, found)  # fmt: skip
+                quantity, shape, turn, found)
             if errors:
                 assert found.error == pytest.approx(float(max(errors)), rel=1e-12)
                 scale = float(max(map(abs, (fractions(x).max(), fractions(x).min())))) * x.size
@@ -184,7 +184,7 @@ def test_a_picture_is_the_plane_of_the_worst_output():
     y = x + 1e-3 * rng.normal(size=x.shape)
     field = Field(x.shape, ("t", "y", "x"))
     want = {"gradient(v, t) 1": lambda v: np.gradient(v, axis=0), "difference(v, y) 1": lambda v: np.diff(v, axis=1),
-            "mean(v, t) 1": lambda v: v.mean(axis=0), "max(v, x) 1": lambda v: v.max(axis=2)}  # fmt: skip
+            "mean(v, t) 1": lambda v: v.mean(axis=0), "max(v, x) 1": lambda v: v.max(axis=2)}
     for text, function in want.items():
         (found,) = judge(applied(parse(text), {"v": field}), {"v": field}, lambda: cut(rng, {"v": (x, y)}))
         error = np.abs(function(y) - function(x))
@@ -194,7 +194,7 @@ def test_a_picture_is_the_plane_of_the_worst_output():
 
 
 FIELDS = {"tas": Field((4, 5, 6), ("time", "lat", "lon")), "g/pr": Field((4, 5, 6), ("time", "lat", "lon")),
-          "ps": Field((4, 2), ("time", "n"))}  # fmt: skip
+          "ps": Field((4, 2), ("time", "n"))}
 WEIGHTS = {"area": (np.ones((6, 5)), ("lon", "lat")), "low": (-np.ones(5), ("lat",)), "odd": (np.ones(3), ("k",))}
 
 
@@ -207,7 +207,7 @@ WEIGHTS = {"area": (np.ones((6, 5)), ("lon", "lat")), "low": (-np.ones(5), ("lat
     ("std(ps) 0", [(("ps",), (0, 1))]),
     ("hypot(tas, g/pr) 0.1", [(("tas", "g/pr"), ())]),
     ("mean(tas, lat, lon, weights=area) 1", [(("tas",), (1, 2))]),
-])  # fmt: skip
+])
 def test_names_are_variables_or_dimensions(text, found):
     every = applied(parse(text), FIELDS, weights=WEIGHTS.__getitem__)
     assert [(a.variables, a.axes) for a in every] == found
@@ -219,7 +219,7 @@ def test_names_are_variables_or_dimensions(text, found):
 @pytest.mark.parametrize("text, shape", [
     ("mean(v, 1, 2, weights=both) 1", (1, 5, 6)), ("mean(v, 1, weights=one) 1", (1, 5, 1)),
     ("mean(v, 1, weights=both) 1", (1, 5, 6)), ("mean(v, 2, weights=last) 1", (1, 1, 6)),
-])  # fmt: skip
+])
 def test_weights_without_names_are_of_the_axes_that_the_mean_is_along(text, shape):
     given = {"both": np.ones((5, 6)), "one": np.ones(5), "last": np.ones(6)}
     (found,) = applied(parse(text), {"v": Field((4, 5, 6))}, weights=lambda name: (given[name], ()))
@@ -242,7 +242,7 @@ def test_weights_without_names_are_of_the_axes_that_the_mean_is_along(text, shap
     ("hypot(tas, ps) 1", "ps has the shape (4, 2), tas (4, 5, 6)"), ("laplacian(ps, n) 1", "axis 1 of ps has 2 values"),
     ("mean(tas, lat, weights=low) 1", "weights are floating-point numbers from 0 on"),
     ("mean(tas, lat, weights=odd) 1", "weights of the shape (3,) do not fit"),
-])  # fmt: skip
+])
 def test_what_is_no_quantity_is_refused(text, why):
     with pytest.raises(ValueError, match=re.escape(why)) as refusal:
         applied(parse(text), FIELDS, {"orog": "holds integers"}, WEIGHTS.__getitem__)

@@ -41,11 +41,11 @@ CASES = {
     "beyond": (field(0, 100, "f4", clip=False), limits(0, 100)),
     "integers": (field(0, 100, "f4"), limits(0, 100, "i2")),
     "fill": (np.where(SMOOTH > 0.6, np.float32(-5), field(0, 100, "f4")), limits(0, 100) | {"_FillValue": -5}),
-}  # fmt: skip
+}
 NONSENSE = {
     "reversed": limits(100, 0), "nan": limits(np.nan, np.nan), "three": {"valid_range": np.float32([0, 50, 100])},
     "text": {"valid_range": "all", "valid_min": "none"}, "endless": limits(-np.inf, np.inf),
-}  # fmt: skip
+}
 
 
 def written(path, cases):
@@ -77,10 +77,10 @@ def test_valid_values_stay_valid(tmp_path):
     """For each mode, and codecs by name: masks are the same, errors within the bound, zeros zeros, `verify` content."""
     path = written(tmp_path / "a.nc", CASES)
     runs = list(itertools.product(BOUNDS, ("auto", "planes", "lorenzo", "szx")) if LONG
-                else [(m, "auto") for m in BOUNDS] + [("absolute", "planes")])  # fmt: skip
+                else [(m, "auto") for m in BOUNDS] + [("absolute", "planes")])
     runs = [(m, c) for m, c in runs if (m, c) != ("pointwise_relative", "planes")]
     calls = [["repack", path, tmp_path / f"{m}.{c}.nc", f"--{m.replace('_', '-')}", BOUNDS[m], "--codec", c, "--verify"]
-             for m, c in runs]  # fmt: skip
+             for m, c in runs]
     for (mode, codec), (status, out, err) in zip(runs, many(*calls)):
         assert status == 0, err
         assert "so that valid values stay valid" in out, (mode, codec, out)
@@ -144,7 +144,7 @@ def test_xarray_keeps_what_is_valid_and_what_is_missing(tmp_path):
         "several": (holes, several),
         "two": (holes, {"_FillValue": np.float32(-888.456), "missing_value": np.float32(-999.123)}),
         "one": (holes, {"missing_value": np.array([-999.123], "f4")}),
-    }  # fmt: skip
+    }
     path = written(tmp_path / "a.nc", cases)
     use(THROUGH_XARRAY, path, tmp_path)
     for out, mask in itertools.product(("h5netcdf", "netcdf4"), (True, False)):

@@ -49,13 +49,13 @@ def environment(s, **more):
         "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL": s.url("")[:-1],
         "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "H5Z_GPU_PLUGIN_PATH": str(PLUGIN.parent),
-    } | more)  # fmt: skip
+    } | more)
 
 
 def said(program, s, url=None, selection=COLUMN, how="{}", code=READS, **more):
     python, path = PROGRAMS[program]
     return run(python, "-c", code, url or s.url("bucket/a.h5"), selection, how,
-               env=environment(s, PYTHONPATH=path, **more))  # fmt: skip
+               env=environment(s, PYTHONPATH=path, **more))
 
 
 def ours(s):
@@ -145,7 +145,7 @@ FAULTS = {
     "IncompleteRead": answered(told=lambda data, first, end: data[first : end - 1],
                                says=lambda first, end: end - first),
     "Remote end closed connection": reset,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("why", FAULTS)

@@ -317,11 +317,11 @@ def test_names_are_explained_on_one_line(tmp_path):
     path = str(tmp_path / "f\x1b]0;title\x07\n.h5")
     with h5py.File(path, "w") as f:
         f.create_dataset(name, data=sample(np.float32, (40, 130)), chunks=(10, 64), compression=443,
-                         compression_opts=(90000,))  # fmt: skip
+                         compression_opts=(90000,))
     read = "import h5py, sys; h5py.File(sys.argv[1], rdcc_nbytes=0)[sys.argv[2]][...]"
     said, why = under(sys.executable, "-c", read, path, name)
     line = (r"f\x1b]0;title\x07\n.h5:/a\x1b[2J\nh5z-gpu: b:/c: read 9 times by many chunks at a time, 9 bytes\t"
-            r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")  # fmt: skip
+            r"\u202eé\x85: read 1 times by many chunks at a time, 20800 bytes")
     assert said == "" and why == f"h5z-gpu: {tmp_path}/{line}\n", (said, why)
 
 
@@ -341,9 +341,9 @@ def test_a_folder_whose_name_is_no_text(tmp_path):
     found = said("sh", "-c", line.rstrip(b"\n") + b'; printf %s "$HDF5_PLUGIN_PATH"')
     assert found.split(b":")[0] == folder + b"/plugin", (line, found)
     write = ("import h5py, numpy as np, sys; f = h5py.File(sys.argv[1], 'w', rdcc_nbytes=0)\n"
-             "f.create_dataset('v', data=np.ones((40, 130)), chunks=(10, 64), compression=443)")  # fmt: skip
+             "f.create_dataset('v', data=np.ones((40, 130)), chunks=(10, 64), compression=443)")
     ended = subprocess.run([program, "run", "--explain", "--", sys.executable, "-c", write, tmp_path / "a.h5"], env=env,
-                           capture_output=True, text=True, errors="replace", timeout=60)  # fmt: skip
+                           capture_output=True, text=True, errors="replace", timeout=60)
     assert ended.returncode == 0 and f"write 1 times {SHORT}" in ended.stderr, ended
     # A colon cannot be in it, and the sentence says so.
     shutil.move(folder, folder + b":")

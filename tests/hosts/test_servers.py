@@ -75,7 +75,7 @@ FAULTS = {
     "noise": answered(told=lambda data, first, end: np.random.default_rng(first).bytes(end - first)),
     "elsewhere": answered(range="bytes 0-9/10"), "encoded": answered(Content_Encoding="gzip"),
     "loop": answered(302, nothing, Location="/a.h5"), "reset": reset, "late": late,
-}  # fmt: skip
+}
 OTHER_BYTES = ("shifted", "zeros", "noise")
 # What aiohttp and fsspec raise, and what HDF5 and this package say of bytes that are not those of the file.
 RAISED = {
@@ -83,7 +83,7 @@ RAISED = {
     "429": aiohttp.ClientResponseError, "503": aiohttp.ClientResponseError,
     "cut": aiohttp.ClientPayloadError, "encoded": aiohttp.ClientPayloadError,
     "loop": aiohttp.TooManyRedirects, "reset": (aiohttp.ClientError, ConnectionError),
-}  # fmt: skip
+}
 SAID = (OSError, ValueError, RuntimeError, KeyError, aiohttp.ClientError, asyncio.TimeoutError)
 
 

@@ -22,7 +22,7 @@ STORED = {
     "rows": ({"chunks": (1, 20, 30)} | LOSSY, True), "fours": ({"chunks": (4, 7, 11)} | LOSSY, True),
     "whole": ({"chunks": (50, 20, 30)} | LOSSY, True), "gzip": ({"chunks": (3, 5, 7), "compression": "gzip"}, False),
     "plain": ({}, False), "turned": ({"chunks": (4, 7, 11), "dtype": ">f4"} | LOSSY, False),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -56,9 +56,9 @@ def test_bits_are_kept(name, flag, tmp_path):
 
 
 SAID = ("h5z-gpu: a bound was given for a dataset of {}, which is stored losslessly: bounds are for f16, bfloat16, f32 "
-        "and f64 values alone. 90000 (lossless) asks for the same\n")  # fmt: skip
+        "and f64 values alone. 90000 (lossless) asks for the same\n")
 KINDS = {"i2": "integers", ">u4": "integers", "f2": None, "?": "compounds, booleans, strings or the like",
-         "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}  # fmt: skip
+         "f4, i2": "compounds, booleans, strings or the like", "f4": None, ">f8": None}
 
 
 def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
@@ -84,7 +84,7 @@ def test_a_bound_for_what_keeps_every_bit_is_told_once(tmp_path):
 BY_PACKAGE = {"h5py": "f.create_dataset('v', data=x, chunks=(500,), compression=how)",
               "save": "h5z_gpu.save(sys.argv[1], {'v': x, 'w': x}, how)",
               "netCDF4": "n.createDimension('x', 1000); v = n.createVariable('v', x.dtype, ('x',)); "
-                         "h5z_gpu.netcdf.def_filter(v, how); v[:] = x"}  # fmt: skip
+                         "h5z_gpu.netcdf.def_filter(v, how); v[:] = x"}
 
 
 @pytest.mark.parametrize("way", BY_PACKAGE)
@@ -107,7 +107,7 @@ with contextlib.ExitStack() as stack:
     {BY_PACKAGE[way]}
 with h5py.File(sys.argv[1]) as f:
     assert np.abs(f["v"][...] - x).max() <= 1e-3 if x.dtype == "f4" else (f["v"][...] == x).all()
-""", tmp_path / "a.h5")  # fmt: skip
+""", tmp_path / "a.h5")
             told = what is not None and how.startswith("Lossy")
             assert said == (SAID.format(what) if told else ""), (kind, how, said)
 
@@ -150,7 +150,7 @@ def test_types_with_a_memory_of_their_own(flag, tmp_path):
 @pytest.mark.parametrize("flag", FLAGS)
 @pytest.mark.parametrize("bits", [(2, 6, 9, "16 bits of another make"), (4, 8, 15, "24 bits in 4 bytes"),
                                   (4, 5, 23, "odd exponent"), (8, 8, 23, "f32 in 8 bytes")],
-                         ids=lambda b: b[3])  # fmt: skip
+                         ids=lambda b: b[3])
 def test_floats_of_another_make(bits, flag, tmp_path):
     """A float type whose fields are not those of f16, bfloat16, f32 or f64 is bytes."""
     size, exponent, mantissa, _ = bits

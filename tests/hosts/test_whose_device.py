@@ -130,7 +130,7 @@ assert device.calls() == 0
     (1001, 1, {"LOCAL_RANK": "0"}),
     (1000, 0, {"LOCAL_RANK": "1"}),
     (1001, 0, {"H5Z_GPU_DEVICE": "0"}),
-])  # fmt: skip
+])
 def test_the_processs_own_device_is_the_current_one_or_the_local_ranks(tmp_path, context, want, variables):
     run(tmp_path, f"""
 import ctypes

@@ -28,7 +28,7 @@ from typing import Any as _Any
 __version__ = "0.1.0"
 __all__ = ["Bounds", "FILTER_ID", "Lossless", "Lossy", "PLUGIN_PATH", "Quantity", "bfloat16", "compress",
            "decompress", "load", "loosest", "netcdf", "provenance", "read", "register", "release_memory", "save",
-           "write"]  # fmt: skip
+           "write"]
 
 if _TYPE_CHECKING:
     from . import netcdf, provenance
@@ -46,7 +46,7 @@ if _TYPE_CHECKING:
 _LATER = {"Bounds": "bounds_file", "FILTER_ID": "filters", "Lossless": "filters", "Lossy": "filters",
           "Quantity": "quantity", "bfloat16": "mltypes", "compress": "arrays", "decompress": "arrays", "load": "files",
           "loosest": "search", "netcdf": "netcdf", "provenance": "provenance", "read": "datasets", "save": "files",
-          "write": "datasets"}  # fmt: skip
+          "write": "datasets"}
 
 try:
     from .library import PLUGIN_PATH, release_memory

@@ -58,7 +58,7 @@ def compress(array: npt.ArrayLike, how: How | None = None, fill: Any = None) -> 
         a.ndim, (ctypes.c_uint64 * max(1, a.ndim))(*a.shape), element,
         a.ctypes.data, a.nbytes,
         out.ctypes.data, out.nbytes,
-    )  # fmt: skip
+    )
     return out[: checked(n)].tobytes()
 
 

@@ -67,7 +67,7 @@ class _Carrying:
         return super().store(variables, attributes, *rest, **more)  # type: ignore[misc]
 
     def set_variables(self: Any, variables: Any, check_encoding_set: Any, writer: Any,
-                      unlimited_dims: Any = None) -> Any:  # fmt: skip
+                      unlimited_dims: Any = None) -> Any:
         unlimited = {unlimited_dims} if isinstance(unlimited_dims, str) else set(unlimited_dims or ())
         hows = self._hows(variables, check_encoding_set)
         carried = hows.keys() - set(check_encoding_set)
@@ -75,7 +75,7 @@ class _Carrying:
         if carried and not takes and self.format.startswith("NETCDF4"):
             _tell(f"h5z-gpu: the netCDF4 package gives variables of a file of format {self.format} no filter: "
                   f"{', '.join(sorted(map(repr, carried)))} are written without. Format NETCDF4 and engine h5netcdf "
-                  "keep it")  # fmt: skip
+                  "keep it")
         made = {}
         for name, v in variables.items():
             there = name in self.ds.variables
@@ -119,7 +119,7 @@ class _Carrying:
                 found[name] = how
         for source in sorted(gone):
             _tell(f"h5z-gpu: {source!r} cannot be read any more: what its variables were compressed with is not known, "
-                  "and they are written without")  # fmt: skip
+                  "and they are written without")
         return found
 
     def set_attribute(self: Any, key: str, value: Any) -> None:
@@ -236,7 +236,7 @@ class Netcdf4Store(_Carrying, xr.backends.NetCDF4DataStore):
         return Lossless() if isinstance(how, Lossy) and filters_before(variable) else how
 
     def prepare_variable(self, name: str, variable: xr.Variable, check_encoding: bool = False,
-                         unlimited_dims: Any = None) -> Any:  # fmt: skip
+                         unlimited_dims: Any = None) -> Any:
         how = variable.encoding.get("compression")
         if how == FILTER_ID:
             how = Lossy.from_filter_options(variable.encoding.get("compression_opts") or ())
@@ -335,12 +335,12 @@ class Engine(common.BackendEntrypoint):
         use_cftime: Any = None, decode_timedelta: Any = None, group: str | None = None, lock: Any = None,
         format: str | None = "NETCDF4", invalid_netcdf: Any = None, phony_dims: str | None = "access",
         decode_vlen_strings: bool = True, driver: Any = None, driver_kwds: Any = None, storage_options: Any = None,
-    ) -> xr.Dataset:  # fmt: skip
+    ) -> xr.Dataset:
         given = dict(locals())
         return _dataset(_open_store(filename_or_obj, group, given), given)
 
     def open_groups_as_dict(self, filename_or_obj: Any, *, group: str | None = None,
-                            **given: Any) -> dict[str, xr.Dataset]:  # fmt: skip
+                            **given: Any) -> dict[str, xr.Dataset]:
         store = _open_store(filename_or_obj, None, given)
         top = "/" + (group or "").strip("/")
         found = {}
@@ -373,9 +373,9 @@ def _groups(group: Any, path: str = "/") -> Iterable[str]:
 
 # Keywords of `open_dataset` that are the store's, with their defaults, and those that are decoders of xarray's.
 _OF_STORE = {"lock": None, "format": "NETCDF4", "invalid_netcdf": None, "phony_dims": "access",
-             "decode_vlen_strings": True, "driver": None, "driver_kwds": None, "storage_options": None}  # fmt: skip
+             "decode_vlen_strings": True, "driver": None, "driver_kwds": None, "storage_options": None}
 _DECODERS = ("mask_and_scale", "decode_times", "concat_characters", "decode_coords", "drop_variables", "use_cftime",
-             "decode_timedelta")  # fmt: skip
+             "decode_timedelta")
 
 
 def _open_store(filename: Any, group: str | None, given: Mapping[str, Any]) -> Any:
@@ -412,7 +412,7 @@ def install() -> None:
         from xarray.backends import api as module  # type: ignore[no-redef]
     stores: dict[Any, Any] = module.WRITEABLE_STORES
     for name, own, ours in (("netcdf4", xr.backends.NetCDF4DataStore, Netcdf4Store),
-                            ("h5netcdf", xr.backends.H5NetCDFStore, H5netcdfStore)):  # fmt: skip
+                            ("h5netcdf", xr.backends.H5NetCDFStore, H5netcdfStore)):
         if stores.get(name) == own.open:
             stores[name] = ours.open
     stores.setdefault(NAME, H5netcdfStore.open)

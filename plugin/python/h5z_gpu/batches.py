@@ -16,7 +16,7 @@ from .stored_words import meaning
 
 def named(how: Any = None, mode: str | None = None, bound: float | None = None, codec: str = "auto",
           keep: keeping.Keep = None,
-          words: Sequence[int] | None = None) -> tuple[str, float | None, str, tuple[str, ...]]:  # fmt: skip
+          words: Sequence[int] | None = None) -> tuple[str, float | None, str, tuple[str, ...]]:
     """(mode, bound, codec, keep) in the library's terms, from a `Lossy` or `Lossless`, a configuration, or cd_values.
 
     mode: a mode's short name or keyword; None is absolute where a bound is given, else lossless. Raises ValueError for
@@ -29,7 +29,7 @@ def named(how: Any = None, mode: str | None = None, bound: float | None = None, 
     if words is not None:
         if (mode, bound, codec, keep) != (None, None, "auto", None):
             raise TypeError(f"h5z-gpu: {library.text(words)} is said already: give no mode, bound, codec or keep"
-                            " besides")  # fmt: skip
+                            " besides")
     else:
         mode = mode if mode is not None else "lossless" if bound is None else "abs"
         try:
@@ -79,7 +79,7 @@ def encode(arrays: Sequence[np.ndarray], words: Sequence[int], fill: Any = None)
         (dtype.str if dtype.kind in "fiu" else f"|V{dtype.itemsize}").encode(),
         len(shape), (ctypes.c_uint64 * max(1, len(shape)))(*shape), element,
         n, _pointers(arrays), nbytes, _pointers(frames), size, lens,
-    ))  # fmt: skip
+    ))
     if done != n:  # no other failure is left here
         raise MemoryError(lib.h5z_gpu_last_error().decode())
     return [frame[:length].tobytes() for frame, length in zip(frames, lens)]

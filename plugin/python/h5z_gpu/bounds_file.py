@@ -120,7 +120,7 @@ class Bounds:
         return f"Bounds({self.path!r})"
 
     def how(self, name: str, attributes: Optional[Mapping[str, Any]] = None, *,
-            exact: bool = False) -> Optional[How]:  # fmt: skip
+            exact: bool = False) -> Optional[How]:
         """The filter of a variable.
 
         Parameters
@@ -149,11 +149,11 @@ class Bounds:
             return None
         if entry.quantities and not exact:
             raise BoundsError(f"h5z-gpu: {entry.place}: [{entry.header}] has quantities, for which only h5z-gpu repack "
-                              f"searches a bound; give {name} an entry with a bound")  # fmt: skip
+                              f"searches a bound; give {name} an entry with a bound")
         return Lossless() if exact and isinstance(entry.how, Lossy) else entry.how
 
     def entry(self, name: str, attributes: Optional[Mapping[str, Any]] = None, *,
-              exact: bool = False) -> Optional[Entry]:  # fmt: skip
+              exact: bool = False) -> Optional[Entry]:
         """As `how`: the entry."""
         name, standard_name, units = name.strip("/"), None, None
         if attributes is not None:
@@ -162,12 +162,12 @@ class Bounds:
             standard_name, units = (text_in(value_in(attributes, key)) for key in _SELECTING)
         found = [(rank, attributes is not None and bool(e.units) and units not in e.units and not (exact and rank), e)
                  for e in self.entries
-                 if (rank := e._rank(name, None if exact else standard_name)) is not None]  # fmt: skip
+                 if (rank := e._rank(name, None if exact else standard_name)) is not None]
         _, wrong, best = min(found, key=lambda f: f[:2], default=(0, False, None))
         if best is not None and wrong:
             had, said = "no units" if units is None else f"units {units!r}", " or ".join(map(repr, best.units))
             raise BoundsError(f"h5z-gpu: {best.place}: {name} has {had}, and [{best.header}] is for {said}; give its "
-                              f"bound in the units that it has")  # fmt: skip
+                              f"bound in the units that it has")
         return best
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Bounds:
         bounds = [key for key in said if key in _bounds()]
         if len(bounds) != 1:
             what = f"has two bounds, {' and '.join(bounds[:2])}; give one of them" if bounds else (
-                "has no bound; give one, such as absolute = 1e-3, or lossless = true")  # fmt: skip
+                "has no bound; give one, such as absolute = 1e-3, or lossless = true")
             self._refuse(f"[{header}] {what}", header, bounds[1] if bounds else "")
         how: How = Lossless()
         keywords = dict[str, Any]()
@@ -229,10 +229,10 @@ class Bounds:
                 self._refuse(f"[{header}] {str(why).removeprefix('h5z-gpu: ')}", where, key)
         place = "{}:{}:{}".format(self.path, *self._places[(header,)])
         return Entry(header.strip("/"), how, place, _texts(table.get("units", ())), table.get("standard_name"),
-                     quantities)  # fmt: skip
+                     quantities)
 
     def _searched(self, header: str, said: dict[str, tuple[str, Any]],
-                  quantities: tuple[str, ...]) -> dict[str, tuple[str, Any]]:  # fmt: skip
+                  quantities: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
         """What an entry with quantities says of its loosest filter."""
         from .quantity import parse  # with NumPy
 
@@ -244,7 +244,7 @@ class Bounds:
         others = [key for key in said if key in _bounds() and key != "absolute"]
         if others:
             self._refuse(f"[{header}] quantity goes with an absolute bound, which is the largest then, or with none; "
-                         f"leave {others[0]} out", said[others[0]][0], others[0])  # fmt: skip
+                         f"leave {others[0]} out", said[others[0]][0], others[0])
         return {"absolute": (header, _UNBOUNDED)} | said
 
     def _said(self, header: str, way: tuple[str, ...] = ()) -> dict[str, tuple[str, Any]]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from ctypes import (
     POINTER, c_bool, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint8, c_uint32, c_uint64,
     c_void_p,
-)  # fmt: skip
+)
 from typing import Any
 
 # enum h5z_gpu_failure: what a function answers, and the status of a frame.
@@ -33,14 +33,14 @@ class Array(ctypes.Structure):
     """h5z_gpu_array: an array in memory."""
 
     _fields_ = [("data", c_void_p), ("device", c_int32), ("flags", c_uint32), ("type", c_char_p), ("rank", c_size_t),
-                ("shape", POINTER(c_uint64)), ("strides", POINTER(c_int64)), ("stream", c_void_p)]  # fmt: skip
+                ("shape", POINTER(c_uint64)), ("strides", POINTER(c_int64)), ("stream", c_void_p)]
 
 
 class Frame(ctypes.Structure):
     """h5z_gpu_frame: what a frame says of itself."""
 
     _fields_ = [("status", c_int32), ("version", c_uint8), ("codec", c_uint8), ("mode", c_uint8), ("element", c_uint8),
-                ("raw_len", c_uint64), ("bound", c_double)]  # fmt: skip
+                ("raw_len", c_uint64), ("bound", c_double)]
 
 
 class Chunks(ctypes.Structure):
@@ -49,7 +49,7 @@ class Chunks(ctypes.Structure):
     _fields_ = [("count", c_size_t), ("origins", POINTER(c_uint64)), ("at", POINTER(c_uint64)),
                 ("lens", POINTER(c_uint64)),
                 ("masks", POINTER(c_uint32)), ("wrong", c_char_p), ("twice_count", c_size_t),
-                ("twice", POINTER(c_uint64))]  # fmt: skip
+                ("twice", POINTER(c_uint64))]
 
 
 class Verdict(ctypes.Structure):
@@ -58,7 +58,7 @@ class Verdict(ctypes.Structure):
     _fields_ = [*((name, c_uint64) for name in ("judged", "nan", "infinite", "fill", "special_broken", "broken")),
                 ("kept_broken", c_uint64 * 3), ("first", c_int64), ("into_fill", c_uint64), ("noisy", c_int),
                 ("has_range", c_int),
-                *((name, c_double) for name in ("limit", "worst", "psnr")), ("range", c_double * 2)]  # fmt: skip
+                *((name, c_double) for name in ("limit", "worst", "psnr")), ("range", c_double * 2)]
 
 
 # A function's result, and its arguments in order.

@@ -51,7 +51,7 @@ CHUNK_BYTES = 4 << 20
 
 
 def variable_chunks(v: Any, item: int, kept: range, given: Mapping[Any, int], size: int,
-                    unlimited: set[Hashable]) -> tuple[int, ...]:  # fmt: skip
+                    unlimited: set[Hashable]) -> tuple[int, ...]:
     """Extents of the chunks of a variable of xarray: those given, those of the source if they have `kept` bytes, or
     chosen ones, of about `size` bytes.
 

@@ -25,7 +25,7 @@ import numpy as np
 NAMING = ("coordinates", "bounds", "climatology", "grid_mapping", "cell_measures", "formula_terms", "geometry",
           "node_coordinates", "node_count", "part_node_count", "interior_ring", "coordinate_interpolation",
           "interpolation_parameters", "edge_coordinates", "face_coordinates", "volume_coordinates", "_CoordinateAxes",
-          "_CoordinateSystems", "_CoordinateTransforms", "axes")  # fmt: skip
+          "_CoordinateSystems", "_CoordinateTransforms", "axes")
 FLAGS = ("flag_values", "flag_masks", "flag_meanings")
 ANCILLARY = "ancillary_variables"
 # "area: areacella": the word before a colon is a label, not a variable.
@@ -33,7 +33,7 @@ _LABELLED = ("cell_measures", "formula_terms", "interpolation_parameters")
 
 # Attributes that only coordinates have. `positive` is none of them: CMIP gives it to fluxes.
 _OF_COORDINATES = ("axis", "_CoordinateAxisType", "_CoordinateZisPositive", "_CoordinateAliasForDimension", "bounds",
-                   "climatology", "formula_terms", "cf_role")  # fmt: skip
+                   "climatology", "formula_terms", "cf_role")
 # CF 4.1 and 4.2 allow six spellings of each; "degrees" alone may be a direction.
 NORTH = {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"}
 _EAST = {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"}
@@ -41,7 +41,7 @@ _EAST = {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "deg
 _TIME = re.compile(r"\s*\w+\s+since\s+\S|\s*\w+\s+as\s+%", re.IGNORECASE)
 NORTHWARD = {"latitude", "grid_latitude", "projection_y_coordinate"}
 _STANDARD = {"latitude", "longitude", "grid_latitude", "grid_longitude", "time", "forecast_reference_time",
-             "forecast_period"}  # fmt: skip
+             "forecast_period"}
 _COORDINATE = re.compile(r"\w+_coordinate(_g[12])?")  # projection_x_coordinate, ocean_s_coordinate_g2, ...
 _FLAG = {"status_flag", "quality_flag"}
 # Files without any convention: what readers such as netCDF-Java, GDAL and Panoply go by in the end.

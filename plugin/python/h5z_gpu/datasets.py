@@ -32,7 +32,7 @@ log = logging.getLogger("h5z_gpu")
 
 
 def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: int = 0, progress: bool | None = None,
-          devices: str | None = None, provenance: bool | None = None) -> None:  # fmt: skip
+          devices: str | None = None, provenance: bool | None = None) -> None:
     """Writes an array into a dataset, or into a part of it: `dataset[selection] = array`, but faster.
 
     All arguments are judged before the first chunk is written. The file is changed in place: after Ctrl-C each chunk is
@@ -96,7 +96,7 @@ def write(dataset: h5py.Dataset, array: Any, selection: Any = None, *, threads: 
 
 
 def read(dataset: h5py.Dataset, out: Any = None, selection: Any = None, *, threads: int = 0,
-         on_error: str = "raise", progress: bool | None = None, devices: str | None = None) -> Any:  # fmt: skip
+         on_error: str = "raise", progress: bool | None = None, devices: str | None = None) -> Any:
     """Reads a dataset, or a part of it: `dataset[selection]`, but faster.
 
     Of a chunk that the selection cuts, only the tiles that it touches are decoded.
@@ -243,7 +243,7 @@ def _by_hdf5(dataset: h5py.Dataset, selection: Any) -> tuple[None, tuple[int, ..
 
 
 def _write(dataset: h5py.Dataset, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
-           progress: bool | None, devices: str | None) -> None:  # fmt: skip
+           progress: bool | None, devices: str | None) -> None:
     from h5py._objects import phil
 
     if array.dtype != dataset.dtype and not is_bfloat16(array.dtype):
@@ -259,7 +259,7 @@ def _write(dataset: h5py.Dataset, array: np.ndarray | DeviceArray, start: tuple[
 
 
 def _read(dataset: h5py.Dataset, file: Any, out: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
-          on_error: str, progress: bool | None, devices: str | None) -> None:  # fmt: skip
+          on_error: str, progress: bool | None, devices: str | None) -> None:
     from h5py._objects import phil
 
     if out.dtype != dataset.dtype and not is_bfloat16(out.dtype):

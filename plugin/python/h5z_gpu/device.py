@@ -31,7 +31,7 @@ class _DLTensor(ctypes.Structure):
                 ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
                 ("lanes", ctypes.c_uint16),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+                ("byte_offset", ctypes.c_uint64)]
 
 
 # A prototype of its own: ctypes.pythonapi is shared by the whole process.
@@ -59,7 +59,7 @@ class DeviceArray:
     """
 
     def __init__(self, pointer: int, device: int, dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...],
-                 stream: int, readonly: bool, owner: Any) -> None:  # fmt: skip
+                 stream: int, readonly: bool, owner: Any) -> None:
         self.pointer, self.device, self.dtype, self.shape, self.strides = pointer, device, dtype, shape, strides
         self.stream, self.readonly, self.owner = stream, readonly, owner
 
@@ -100,7 +100,7 @@ class DeviceArray:
     def view(self, dtype: np.dtype) -> DeviceArray:
         """The same memory as elements of another type of the same size."""
         return DeviceArray(self.pointer, self.device, dtype, self.shape, self.strides, self.stream, self.readonly,
-                           self.owner)  # fmt: skip
+                           self.owner)
 
     def _part(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
         return DeviceArray(pointer, self.device, self.dtype, shape, strides, self.stream, self.readonly, self.owner)
@@ -120,7 +120,7 @@ def device_array(array: Any) -> DeviceArray | None:
             return _from_dlpack(array, device)
         if kind not in (_CPU, _CUDA_HOST):
             raise TypeError(f"h5z-gpu: a {type(array).__name__} on a device of DLPack's kind {kind}; CUDA's and host "
-                            "memory are taken: copy it to host memory")  # fmt: skip
+                            "memory are taken: copy it to host memory")
         return None
     return _from_interface(array)
 
@@ -199,7 +199,7 @@ class _Lent:
 
     def __init__(self, there: DeviceArray) -> None:
         self.__array_interface__ = {"version": 3, "data": (there.pointer, there.readonly), "shape": there.shape,
-                                    "strides": there.strides, "typestr": f"|V{there.itemsize}"}  # fmt: skip
+                                    "strides": there.strides, "typestr": f"|V{there.itemsize}"}
         self.there = there
 
 

@@ -35,13 +35,13 @@ def _begin() -> None:
     if there:
         raise Unusable(f"h5z-gpu: {there[0]} is loaded, and its callers are bound to it: import h5z_gpu.everywhere "
                        "before h5py, netCDF4, PyTables and what imports them, or start Python by "
-                       "`python -m h5z_gpu.everywhere SCRIPT`")  # fmt: skip
+                       "`python -m h5z_gpu.everywhere SCRIPT`")
     path = os.path.realpath(os.path.join(PLUGIN_PATH, "..", "preload", f"lib{_NAME}"))
     try:
         ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise Unusable(f"h5z-gpu: {path} cannot be loaded ({error}); install the package's wheel again, "
-                       "or in the sources: make") from error  # fmt: skip
+                       "or in the sources: make") from error
 
 
 def _main() -> None:

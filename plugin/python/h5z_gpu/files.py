@@ -317,7 +317,7 @@ def _create(f: h5py.File, plan: _Plan, keywords: dict[str, Any]) -> h5py.Dataset
 
 
 def _write(f: h5py.File, plan: _Plan, threads: int, progress: bool | None, devices: str | None,
-           provenance: bool | None) -> None:  # fmt: skip
+           provenance: bool | None) -> None:
     array = as_array(plan.given)
     if array.dtype.name == plan.marked:
         array = array.view(plan.dtype)

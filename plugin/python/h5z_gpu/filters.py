@@ -239,7 +239,7 @@ class Lossy(_Filter):
             given[short[mode]] = bound
         if len(given) != 1:
             what = f"several bounds, {' and '.join(given)}; give one of them" if given else (
-                "no bound; give one, such as Lossy(absolute=1e-3), or keep every bit with Lossless()")  # fmt: skip
+                "no bound; give one, such as Lossy(absolute=1e-3), or keep every bit with Lossless()")
             raise ValueError(f"h5z-gpu: {what}")
         (keyword, value), = given.items()
         number, codec = _number(keyword, value), _codec(codec)

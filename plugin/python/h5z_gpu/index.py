@@ -130,7 +130,7 @@ def chunk_list(dataset: h5py.Dataset, file: int | BinaryIO) -> ChunkList:
     try:
         with phil:
             answer = asked(lib.h5z_gpu_list_chunks, function_of_hdf5(), dataset.id.id, there,
-                           ctypes.cast(fetch, ctypes.c_void_p), None, ctypes.byref(place))  # fmt: skip
+                           ctypes.cast(fetch, ctypes.c_void_p), None, ctypes.byref(place))
         if raised:
             raise raised.pop()
         if answer < 0:
@@ -178,7 +178,7 @@ def distrust(dataset: h5py.Dataset, chunks: ChunkList, missing: np.ndarray) -> s
     origins = np.ascontiguousarray(np.concatenate((chunks.origins, missing)), np.uint64)
     lens = np.concatenate((chunks.lens, np.zeros(len(missing), np.int64))).astype(np.uint64)
     answer = asked(lib.h5z_gpu_find_chunks, function_of_hdf5(), dataset.id.id, len(dataset.shape), len(lens),
-                   numbers(origins, ctypes.c_uint64), numbers(lens, ctypes.c_uint64))  # fmt: skip
+                   numbers(origins, ctypes.c_uint64), numbers(lens, ctypes.c_uint64))
     return _reason(answer)
 
 

@@ -109,5 +109,5 @@ def judge(x: np.ndarray, y: np.ndarray, promise: Promise) -> Judged:
         modes.named(promise.mode).number, promise.bound, keeping.bits(promise.keep), x.dtype.str.encode(),
         None if fill is None else fill.ctypes.data, x.size, x.ctypes.data,
         y.ctypes.data, 0, numbers(error, ctypes.c_double), numbers(marks, ctypes.c_uint8), ctypes.byref(found),
-    ))  # fmt: skip
+    ))
     return Judged(error, marks, found, None if promise.mode == "psnr" else found.limit)

@@ -77,7 +77,7 @@ def _modules() -> set[str]:
     """Windows: the modules of the process."""
     kernel, modules, needed = _kernel(), (ctypes.c_void_p * 4096)(), ctypes.c_uint32()
     if not kernel.K32EnumProcessModules(kernel.GetCurrentProcess(), modules, ctypes.sizeof(modules),
-                                        ctypes.byref(needed)):  # fmt: skip
+                                        ctypes.byref(needed)):
         return set()
     paths, text = set(), ctypes.create_unicode_buffer(32768)
     for module in modules[: needed.value // ctypes.sizeof(ctypes.c_void_p)]:

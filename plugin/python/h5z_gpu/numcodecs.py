@@ -45,7 +45,7 @@ class Compressor(Codec):  # type: ignore[misc]  # numcodecs has no types
     def get_config(self) -> dict[str, Any]:
         """As NCZarr writes it: without what is not said."""
         said = {"mode": self.mode, "bound": self.bound, "codec": self.codec, "keep": keeping.text(self.keep) or None,
-                "fill_value": self.fill_value}  # fmt: skip
+                "fill_value": self.fill_value}
         return {"id": self.codec_id} | {k: v for k, v in said.items() if v is not None and (k, v) != ("codec", "auto")}
 
     def encode(self, buf: Any) -> bytes:

@@ -54,7 +54,7 @@ _MOST_FIXED = 64000
 """Bytes of an attribute that files of HDF5's earliest format take, less its header. Longer texts lie outside of it."""
 
 _OURS = re.compile(r"h5z-gpu \S+, HDF5 filter \d+: (?P<what>.*?), codec [a-z]+; .*?exact"
-                   r"(; on top of (a loss|(?P<count>\d+) losses, the last) by .*)?", re.S)  # fmt: skip
+                   r"(; on top of (a loss|(?P<count>\d+) losses, the last) by .*)?", re.S)
 
 
 def wanted(given: bool | None) -> bool:
@@ -84,7 +84,7 @@ def said(how: How) -> str:
 
 
 def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, *,
-               copied: bool = True) -> dict[str, Any]:  # fmt: skip
+               copied: bool = True) -> dict[str, Any]:
     """The attributes of a variable that loses bits, by the bound and those that were `found`.
 
     `before` is what has taken bits before, where something else than attributes says so. `copied`: the attributes came
@@ -96,7 +96,7 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, 
     last = before or last
     losses = max(losses, 1 if last else 0)
     text = (f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}, codec {how.codec}; NaN, infinities and the "
-            "fill value exact")  # fmt: skip
+            "fill value exact")
     if losses:
         text += f"; on top of a loss by {last}" if losses == 1 else f"; on top of {losses} losses, the last by {last}"
     made: dict[str, Any] = dict(zip(NAMES, (text, how.mode.keyword, np.float64(how.bound), how.codec)))

@@ -114,7 +114,7 @@ def parse(text: str) -> Quantity:
     found = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*(\S*)\s*", text)
     if found is None:
         raise ValueError(f"h5z-gpu: {text!r} is no quantity; write OPERATION(NAME, ...) LIMIT, such as "
-                         f"'mean(tas, time) 1e-4', with one of {', '.join(OPERATIONS)}")  # fmt: skip
+                         f"'mean(tas, time) 1e-4', with one of {', '.join(OPERATIONS)}")
     operation, inside, number = found.groups()
     given = [name.strip() for name in inside.split(",")] if inside.strip() else []
     weights = [name.partition("=")[2].strip() for name in given if name.replace(" ", "").startswith("weights=")]
@@ -162,7 +162,7 @@ class Applied:
 
 
 def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Mapping[str, str]] = None,
-            weights: Optional[Weights] = None) -> list[Applied]:  # fmt: skip
+            weights: Optional[Weights] = None) -> list[Applied]:
     """A quantity of the variables that it names; without a name, of each of `fields` that has its dimensions.
 
     Its names are variables, then dimensions or numbers of axes. `others` says why it is not of other variables: "holds
@@ -181,13 +181,13 @@ def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Ma
             raise refuse(f"{name} {(others or {})[name]}")
         if name not in dims and not _NUMBER.fullmatch(name):
             raise refuse(f"{name} is neither a variable nor a dimension; variables are {_listed(fields)}, dimensions "
-                         f"{_listed(dims)}")  # fmt: skip
+                         f"{_listed(dims)}")
     chosen = chosen or list(fields) * callable(quantity.operation)
     least, most = kind.variables
     if not (least <= max(1, len(chosen)) <= most) or (names and not kind.extent):
         raise refuse(f"it takes {least if least == most else f'{least} to {most}'} "
                      f"{'variable' if most == 1 else 'variables'}"
-                     f"{'' if kind.extent else ' and no dimension'}")  # fmt: skip
+                     f"{'' if kind.extent else ' and no dimension'}")
     having = [v for v, f in fields.items() if all(_axis(name, f) is not None for name in names)]
     if not chosen and not having:
         raise refuse(f"no variable has {' and '.join(names) or 'a bound'}; variables are {_listed(fields)}")
@@ -195,17 +195,17 @@ def applied(quantity: Quantity, fields: Mapping[str, Field], others: Optional[Ma
 
 
 def _along(quantity: Quantity, names: list[str], variables: Sequence[str], fields: Mapping[str, Field],
-           refuse: Callable[[str], ValueError], fetch: Optional[Weights]) -> Applied:  # fmt: skip
+           refuse: Callable[[str], ValueError], fetch: Optional[Weights]) -> Applied:
     """A quantity of these variables along the axes that names stand for."""
     field = fields[variables[0]]
     for name in variables:
         if fields[name].shape != field.shape:
             raise refuse(f"{name} has the shape {fields[name].shape}, {variables[0]} {field.shape}; give variables of "
-                         "one shape")  # fmt: skip
+                         "one shape")
     found = {name: _axis(name, field) for name in names}
     if missing := [name for name, axis in found.items() if axis is None]:
         raise refuse(f"{variables[0]} has no dimension {missing[0]}; its dimensions are "
-                     f"{_listed(field.dims or range(len(field.shape)))}")  # fmt: skip
+                     f"{_listed(field.dims or range(len(field.shape)))}")
     axes = tuple(sorted({k for k in found.values() if k is not None}))
     if len(axes) < len(names):
         raise refuse("a dimension is named twice")
@@ -213,7 +213,7 @@ def _along(quantity: Quantity, names: list[str], variables: Sequence[str], field
     for axis in axes:
         if field.shape[axis] < quantity.kind.extent:
             raise refuse(f"axis {axis} of {variables[0]} has {field.shape[axis]} values; the operation needs "
-                         f"{quantity.kind.extent}")  # fmt: skip
+                         f"{quantity.kind.extent}")
     return Applied(quantity, tuple(variables), field.shape, axes,
                    _weights(quantity, field, axes, refuse, fetch))
 
@@ -227,7 +227,7 @@ def _axis(name: str, field: Field) -> Optional[int]:
 
 
 def _weights(quantity: Quantity, field: Field, axes: tuple[int, ...], refuse: Callable[[str], ValueError],
-             fetch: Optional[Weights]) -> Optional[np.ndarray]:  # fmt: skip
+             fetch: Optional[Weights]) -> Optional[np.ndarray]:
     """The weights of a mean on the axes of its variable: by names of dimensions, else on those that it is along, or on
     the last ones."""
     if quantity.weights is None:

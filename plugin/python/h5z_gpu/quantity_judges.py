@@ -105,7 +105,7 @@ class Outcome:
         return 0.0 if self.error <= 0 else self.error / limit if limit else math.inf
 
     def count(self, broken: np.ndarray, error: np.ndarray, used: np.ndarray, values: Callable[[Any], Arrays],
-              row: int = 0) -> None:  # fmt: skip
+              row: int = 0) -> None:
         """Counts outputs whose first row is `row`; `values` gives Q(x) and Q(y) at an index of them."""
         self.outputs += int(np.count_nonzero(used))
         self.broken += int(np.count_nonzero(broken & used))
@@ -166,7 +166,7 @@ class Local(Judge):
         if self.before[0]:
             start -= len(self.before[0][0])
             xs, ys, uses = ([np.concatenate(pair) for pair in zip(old, new)]
-                            for old, new in zip(self.before, (xs, ys, uses)))  # fmt: skip
+                            for old, new in zip(self.before, (xs, ys, uses)))
         end, across = start + len(xs[0]), 0 in self.axes
         ready = end - (across and end < self.of.shape[0])
         self.rows = start + self.compare(start, slice(self.rows - start, max(0, ready - start)), xs, ys, uses)
@@ -369,7 +369,7 @@ class Called(Judge):
         was, became = (np.asarray(self.how(*map(np.concatenate, zip(*each)))) for each in self.arrays)
         if was.dtype.kind not in "fiub" or was.shape != became.shape:
             raise ValueError(f"h5z-gpu: {self.of.quantity}: it gives {was.dtype} of the shape {was.shape} for the "
-                             f"original, {became.shape} for the copy; give real numbers of one shape")  # fmt: skip
+                             f"original, {became.shape} for the copy; give real numbers of one shape")
         was, became = was.astype(np.longdouble), became.astype(np.longdouble)
         error = np.abs(became - was)
         self.outcome.count(~(error <= self.limit), error, np.isfinite(was), lambda at: (was[at], became[at]))
@@ -394,7 +394,7 @@ def _judges_of(of: Applied) -> list[Judge]:
 
 
 def judge(quantities: Sequence[Applied], fields: Mapping[str, Field],
-          blocks: Callable[[], Iterable[Block]]) -> list[Outcome]:  # fmt: skip
+          blocks: Callable[[], Iterable[Block]]) -> list[Outcome]:
     """Compares quantities of a copy with those of the original. All are of variables with as many rows on axis 0.
 
     `blocks` gives all rows of x and y, native floats, in order. It is called again if an output of a sum or mean is so

@@ -50,7 +50,7 @@ class Ranges:
     """
 
     def __init__(self, attributes: Mapping[str, Any], dtype: np.dtype, how: Lossy, missing: Sequence[float] = (),
-                 fill: Optional[np.ndarray] = None) -> None:  # fmt: skip
+                 fill: Optional[np.ndarray] = None) -> None:
         dtype = dtype.newbyteorder("=")
         low, high = limits_in(attributes)
         # A reader compares with the limit as it is, or as it is in the type of the values.
@@ -118,7 +118,7 @@ class Ranges:
         return found
 
     def _held(self, x: np.ndarray, allowed: Any, how: Lossy, given: Optional[np.ndarray],
-              fill: Optional[np.ndarray]) -> Optional[bytes]:  # fmt: skip
+              fill: Optional[np.ndarray]) -> Optional[bytes]:
         """A frame of values that are given in place of `x`, where it keeps what is promised of `x`."""
         if given is None:
             return None
@@ -183,7 +183,7 @@ class Ranges:
         for limit in near:
             value = abs(Fraction(str(limit)))  # 0.1, not the float next to it
             whole = Fraction(math.gcd(whole.numerator * value.denominator, value.numerator * whole.denominator),
-                             whole.denominator * value.denominator)  # fmt: skip
+                             whole.denominator * value.denominator)
         if not whole:
             return 2 * allowed
         step = whole / math.ceil(whole / Fraction(2 * allowed))

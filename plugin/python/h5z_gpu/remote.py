@@ -121,7 +121,7 @@ class Remote:
     """A box of a dataset on its way from such an object into an array."""
 
     def __init__(self, dataset: h5py.Dataset, file: Any, out: np.ndarray | DeviceArray, start: tuple[int, ...],
-                 fill_damaged: bool, threads: int, devices: str | None) -> None:  # fmt: skip
+                 fill_damaged: bool, threads: int, devices: str | None) -> None:
         """Asks HDF5. Raises OtherWay where it is to do all."""
         self.name, self.filename = dataset.name, dataset.file.filename
         self.out, self.start, self.threads, self.fills = out, start, threads, fill_damaged
@@ -204,7 +204,7 @@ class Remote:
             n, (ctypes.c_void_p * n)(*(frame.ctypes.data for _, frame in frames)),
             (ctypes.c_size_t * n)(*(len(frame) for _, frame in frames)), ctypes.byref(self.view),
             (ctypes.c_uint64 * rank)(*self.chunk), numbers(at, ctypes.c_int64), self.threads, status,
-        ))  # fmt: skip
+        ))
         if good == n:
             return
         text = re.sub(r"^frame \d+: ", "", lib.h5z_gpu_last_error().decode())  # a chunk's place is said instead
@@ -317,7 +317,7 @@ def _places(dataset: h5py.Dataset, file: Any, cells: np.ndarray) -> tuple[ChunkL
     wrong = listed.wrong or distrust(dataset, found.rows(_spread(len(found.at))), missing[_spread(len(missing))])
     if wrong:
         raise OSError(f"{dataset.name}: the file's list of its chunks is damaged: {wrong}. `h5z-gpu recover` saves "
-                      "what can be read from a copy of the file")  # fmt: skip
+                      "what can be read from a copy of the file")
     return found.rows(np.argsort(found.at, kind="stable")), missing
 
 

@@ -92,7 +92,7 @@ def connected(quantities: Iterable[Applied]) -> Iterator[tuple[set[str], list[Ap
 def search(variables: Mapping[str, Variable], quantities: Iterable[Applied]) -> list[Found]:
     """Searches the bounds of all variables that quantities name; connected ones together."""
     return [_Search({n: v for n, v in variables.items() if n in names}, some).run()
-            for names, some in connected(quantities)]  # fmt: skip
+            for names, some in connected(quantities)]
 
 
 class _Search:
@@ -128,7 +128,7 @@ class _Search:
         growth = [a.most([self.part[v] for v in a.variables]) for a in found.quantities]
         starts = [a.quantity.limit / g if g else most for a, g in zip(found.quantities, growth)]
         found.theorem = [{} if math.isnan(t) else {v: t * self.part[v] for v in a.variables}
-                         for a, t in zip(found.quantities, starts)]  # fmt: skip
+                         for a, t in zip(found.quantities, starts)]
         start = min([most, *(most / 1000 if math.isnan(t) else t for t in starts)])
         if min(a.quantity.limit for a in found.quantities) == 0 or not self.bounds(start):
             found.why = "no bound keeps a limit of 0"
@@ -162,7 +162,7 @@ class _Search:
         """Codes all of the data: what became of the quantities, and the largest error as a part of its limit."""
         bounds = self.bounds(t)
         self.frames = {n: Lossy(**{**v.how.get_config(), "absolute": bounds[n]}) if n in bounds else Lossless()
-                       for n, v in self.variables.items()}  # fmt: skip
+                       for n, v in self.variables.items()}
         self.changed.clear()
         fields = {name: v.field for name, v in self.variables.items()}
         outcomes = judge(self.found.quantities, fields, self.blocks)
@@ -233,7 +233,7 @@ def _decoded(frames: Sequence[bytes], like: Sequence[np.ndarray]) -> list[np.nda
 
 
 def loosest(arrays: Any, quantities: Iterable[Union[Quantity, str]], how: Optional[Lossy] = None, *,
-            chunks: Optional[tuple[int, ...]] = None) -> Any:  # fmt: skip
+            chunks: Optional[tuple[int, ...]] = None) -> Any:
     """The loosest absolute bounds with which derived quantities of arrays stay within their limits.
 
     Parameters
@@ -279,7 +279,7 @@ def _variable(name: str, array: Any, how: Lossy, chunks: Optional[tuple[int, ...
     a = np.asarray(array)
     if not is_bounded(a.dtype) or a.dtype.kind != "f" or not a.size or not a.ndim:
         raise ValueError(f"h5z-gpu: {name} is {a.dtype} of the shape {a.shape}: bounds are of arrays of float16, "
-                         "float32 or float64 with values in them")  # fmt: skip
+                         "float32 or float64 with values in them")
     a = a.astype(a.dtype.newbyteorder("="), copy=False)
     fill = None if how.fill_value is None else np.asarray(how.fill_value, a.dtype)
     dims = tuple(str(d) for d in getattr(array, "dims", ()))

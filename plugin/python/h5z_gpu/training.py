@@ -57,7 +57,7 @@ class Samples:
     """
 
     def __init__(self, files: Any, names: str | Sequence[str], *, window: int | None = None, step: int | None = None,
-                 dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 dtype: Any = None, device: Any = None) -> None:
         one = isinstance(files, (str, os.PathLike))
         self.files = [os.fspath(file) for file in ([files] if one else files)]
         self.names, self.window, self.device = names, window, device
@@ -73,7 +73,7 @@ class Samples:
         sources = [[self._source(file, name) for name in self._each] for file in self.files]
         for file, some in zip(self.files, sources):
             if len({s.shape[0] for s in some}) > 1 or any((s.shape[1:], s.type) != (t.shape[1:], t.type)
-                                                          for s, t in zip(some, sources[0])):  # fmt: skip
+                                                          for s, t in zip(some, sources[0])):
                 raise ValueError(f"h5z-gpu: datasets of {file} have shapes {[s.shape for s in some]} and types "
                                  f"{[s.type.name for s in some]}: rows differ, or those of {self.files[0]} do")
         self.shapes = [(s.shape[1:], s.type) for s in sources[0]]
@@ -211,7 +211,7 @@ class _Source:
         good = lib.h5z_gpu_decode_file(
             descriptor(self.file), len(ks), numbers(at, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
             ctypes.byref(view), self.chunk, numbers(origins, ctypes.c_int64), int(_is_worker()), status,
-        )  # fmt: skip
+        )
         return bool(good == len(ks))
 
 
@@ -233,7 +233,7 @@ class Order:
     def __init__(self, count: int, batch: int, *, seed: int = 0, rank: int = 0, ranks: int = 1) -> None:
         if batch < 1 or not 0 <= rank < ranks:
             raise ValueError(f"h5z-gpu: batches of {batch}, rank {rank} of {ranks}: give a batch of 1 or more, and "
-                             "ranks from 0 on")  # fmt: skip
+                             "ranks from 0 on")
         self.count, self.batch, self.seed, self.rank, self.ranks = count, batch, seed, rank, ranks
         self.epoch = self.taken = 0
 
@@ -258,5 +258,5 @@ class Order:
         """Goes on there. Raises ValueError for a state of other samples, batches or ranks."""
         if differ := [k for k in ("count", "batch", "ranks") if state[k] != getattr(self, k)]:
             raise ValueError(f"h5z-gpu: the state has {', '.join(f'{k} = {state[k]}' for k in differ)}: make the Order "
-                             "with the same")  # fmt: skip
+                             "with the same")
         self.seed, self.epoch, self.taken = state["seed"], state["epoch"], state["taken"]

@@ -36,14 +36,14 @@ class Transfer:
         self.kept: Any = None
 
     def read(self, out: np.ndarray | DeviceArray, start: tuple[int, ...], fill_damaged: bool, threads: int,
-             devices: str | None) -> int:  # fmt: skip
+             devices: str | None) -> int:
         """Begins to read: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(out, start, devices)
         work = ctypes.byref(self.work)
         return self._checked(asked(lib.h5z_gpu_read_dataset, *given, fill_damaged, threads, work))
 
     def write(self, array: np.ndarray | DeviceArray, start: tuple[int, ...], threads: int,
-              devices: str | None) -> int:  # fmt: skip
+              devices: str | None) -> int:
         """Begins to write: bytes of all. Raises OtherWay where HDF5 is to do it."""
         given = self._given(array, start, devices)
         return self._checked(asked(lib.h5z_gpu_write_dataset, *given, threads, ctypes.byref(self.work)))

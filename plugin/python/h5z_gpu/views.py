@@ -77,7 +77,7 @@ def described(array: np.ndarray | DeviceArray, devices: str | None = None) -> Ar
         pointer, readonly = array.ctypes.data, not array.flags.writeable
     flags = READ_ONLY * readonly | EVERY_DEVICE * (devices == "all")
     view = Array(pointer, device, flags, array.dtype.str.encode(), rank, (ctypes.c_uint64 * rank)(*array.shape),
-                 (ctypes.c_int64 * rank)(*array.strides), stream)  # fmt: skip
+                 (ctypes.c_int64 * rank)(*array.strides), stream)
     view.kept = array
     return view
 
@@ -115,5 +115,5 @@ def value_range(array: Any, *, fill_value: float | None = None, threads: int = 0
     some = checked(lib.h5z_gpu_range(
         ctypes.byref(described(array)), (ctypes.c_uint64 * array.ndim)(*chunk), fill, len(origins),
         numbers(origins, ctypes.c_int64), threads, found,
-    ))  # fmt: skip
+    ))
     return (found[0], found[1]) if some else None

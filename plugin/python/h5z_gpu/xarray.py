@@ -252,12 +252,12 @@ def _plan(
             new = Lossless()
         if isinstance(new, Lossy) and len(missing := _declared_missing(variable, new)) > 1:
             warnings.warn(f"h5z-gpu: {name!r} has several values for missing data, {', '.join(map(str, missing))}, and "
-                          "the filter knows one: every bit is kept", stacklevel=3)  # fmt: skip
+                          "the filter knows one: every bit is kept", stacklevel=3)
             new = Lossless()
         if isinstance(new, Lossy) and new.of == "dataset":
             if stored and not variable.size:
                 warnings.warn(f"h5z-gpu: {name!r} has no values yet, whose range would say its bound: what is appended "
-                              "keeps every bit. Give Lossy(absolute=...)", stacklevel=3)  # fmt: skip
+                              "keeps every bit. Give Lossy(absolute=...)", stacklevel=3)
             new = new.for_range(_range(variable, new))
         entry = _values_encoding(variable, new)
         if new is not None and stored:

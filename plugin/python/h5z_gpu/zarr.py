@@ -77,7 +77,7 @@ class Serializer(_Batched, ArrayBytesCodec):
     keep: tuple[str, ...]
 
     def __init__(self, how: Lossy | Lossless | None = None, *, mode: str | None = None, bound: float | None = None,
-                 codec: str = "auto", keep: keeping.Keep = None) -> None:  # fmt: skip
+                 codec: str = "auto", keep: keeping.Keep = None) -> None:
         if getattr(how, "fill_value", None) is not None:
             raise ValueError(f"h5z-gpu: {how!r} names a fill value: give it to zarr.create_array(fill_value=)")
         short, *rest = batches.named(how, mode, bound, codec, keep)
@@ -151,7 +151,7 @@ class Frames(_Batched, BytesBytesCodec):
 
     def _encode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         raise ValueError("h5z-gpu: numcodecs.h5z-gpu reads references to HDF5 files; to write an array give"
-                         " serializer=h5z_gpu.zarr.Serializer(...)")  # fmt: skip
+                         " serializer=h5z_gpu.zarr.Serializer(...)")
 
     def _decode(self, batch: list[tuple[Any, Any]]) -> list[Any]:
         frames = [None if frame is None else np.ascontiguousarray(frame.as_numpy_array()) for frame, _ in batch]
@@ -226,13 +226,13 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
                 return others
             if ids not in ([FILTER_ID], [h5py.h5z.FILTER_SHUFFLE, FILTER_ID]):
                 raise refused(dataset, f"has the filters {ids}: references are made to chunks of {FILTER_ID} alone, or"
-                                       f" behind shuffle ({h5py.h5z.FILTER_SHUFFLE})")  # fmt: skip
+                                       f" behind shuffle ({h5py.h5z.FILTER_SHUFFLE})")
             found = chunks_of(dataset, self.input_file)
             left_out = found.origins[found.masks != 0].tolist()
             if left_out:
                 raise refused(dataset, f"has {len(left_out)} chunks, the first at {tuple(left_out[0])}, that were "
                                        "stored without the filter: it was not loaded, or chunks at the edges are kept "
-                                       "without filters; h5z-gpu repack makes a file in which all have it")  # fmt: skip
+                                       "without filters; h5z-gpu repack makes a file in which all have it")
             return [Shuffle(dataset.dtype.itemsize)] * (len(ids) - 1) + [Compressor(cd_values=filters[-1][2])]
 
     translator = Translator(str(path), **{"error": "raise"} | options)
@@ -250,7 +250,7 @@ def references(path: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
                 fill = encode_fill_value(dataset.fillvalue, dataset.dtype)
                 if array["fill_value"] not in (None, fill):
                     raise refused(dataset, f"has chunks that were never written: they hold {fill}, its _FillValue is"
-                                           f" {array['fill_value']}, and references name one: write them")  # fmt: skip
+                                           f" {array['fill_value']}, and references name one: write them")
                 refs[key] = json.dumps(array | {"fill_value": fill})
     finally:
         translator.close()

@@ -88,7 +88,7 @@ def _too_much(why: MemoryError) -> str:
     stated = re.search(r"allocate (.+?) for an array", str(why))
     what = f"{stated[1]} at once do" if stated else "what was asked for does"
     return (f"{what} not fit into memory; a damaged file may state extents that it has not: h5z-gpu inspect shows "
-            "them, and h5z-gpu recover takes what can be read")  # fmt: skip
+            "them, and h5z-gpu recover takes what can be read")
 
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:

@@ -73,7 +73,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
     parser.add_argument("--write-bounds", metavar="FILE", help="write a table of the bounds, for repack --bounds; FILE "
-                        "must not exist")  # fmt: skip
+                        "must not exist")
     parser.add_argument("--json", action="store_true", help="print the advice as JSON")
     mixed(parser)
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         if quantities:
             named, searched = bounds_for(file, quantities, named, keep=keep_from(args))
         found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack, keep=keep_from(args),
-                       fixed=frozenset(name for each in searched for name in each.hows))  # fmt: skip
+                       fixed=frozenset(name for each in searched for name in each.hows))
         total = os.path.getsize(args.file)
         netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
         from .apply import lines
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: int = 0, quick: bool = False,
            kept: Optional[list[Kept]] = None, unpack: bool = False,
-           keep: tuple[str, ...] = (), fixed: frozenset[str] = frozenset()) -> list[Advice]:  # fmt: skip
+           keep: tuple[str, ...] = (), fixed: frozenset[str] = frozenset()) -> list[Advice]:
     """Advice on each variable of a file that may lose bits; `kept` takes the datasets that stay as they are.
 
     `named`, modes and bounds by name, is in place of proposals; the bounds of those in `fixed` hold for the chunks,
@@ -148,7 +148,7 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
             note = ""
             if packed is not None and why == "holds integers":
                 note = (f"packed in steps of {packed.step:g}: as floating-point numbers within {packed.step / 2:g} "
-                        "they often take less room, see --unpack")  # fmt: skip
+                        "they often take less room, see --unpack")
             kept.append(Kept(name, why or "is a virtual dataset", note))
             if not quick and compresses(dataset, lossless=True):
                 kept[-1].saved, kept[-1].at_once = saved(dataset, seed), compresses(dataset, lossless=False)
@@ -171,13 +171,13 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
             asked = named.get(dataset.name.strip("/"))
             found.append(_advise(dataset, asked, keep, seed, quick, share, most, CURVE_BYTES // len(chosen),
-                                 dataset.name.strip("/") in fixed))  # fmt: skip
+                                 dataset.name.strip("/") in fixed))
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
 
 def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...], seed: int, quick: bool, share: int,
-            first_bytes: int, for_curves: int, fixed: bool = False) -> Advice:  # fmt: skip
+            first_bytes: int, for_curves: int, fixed: bool = False) -> Advice:
     from .packed import Unpacked
     from .proposal import propose, sentinel
     from .roles import chunk_of, protected
@@ -213,7 +213,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     raw = dataset.size * (dataset.dtype if packed is None else packed.packed).itemsize
     advice = Advice(dataset.name.strip("/"), dataset.dtype, dataset.shape, units, proposal.how, chunk, proposal,
                     fill, raw, dataset.id.get_storage_size(), chunk, hidden is not None,
-                    packed is not None, fixed)  # fmt: skip
+                    packed is not None, fixed)
     whole = [whole_chunk(b, chunk, fill) for b in first]
     _choose(advice, whole, first, dataset)
     if fixed:
@@ -319,4 +319,4 @@ def _joined(a: Trial, b: Trial) -> Trial:
 
     codecs = {name: a.codecs.get(name, 0) + b.codecs.get(name, 0) for name in {**a.codecs, **b.codecs}}
     return Trial(a.how, a.raw + b.raw, a.stored + b.stored, a.seconds + b.seconds, max(a.largest, b.largest),
-                 a.squares + b.squares, a.n + b.n, codecs)  # fmt: skip
+                 a.squares + b.squares, a.n + b.n, codecs)

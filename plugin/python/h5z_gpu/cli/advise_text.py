@@ -36,7 +36,7 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
              ("error", f"largest {t.largest:.4g}{unit}, PSNR {t.psnr(a.wide):.1f} dB" if t.largest else "none"),
              ("how", f"chunks {'x'.join(map(str, a.chunk))}, codec "
               f"{a.how.codec}{f' (mostly {t.codec})' if a.how.codec == 'auto' else ''}, "
-              f"{common.size(t.speed)}/s here")]  # fmt: skip
+              f"{common.size(t.speed)}/s here")]
     auto = a.curves.get("auto", [])
     same = next((p for p in auto if bound_text(p.how) == bound_text(a.how)), None)
     if same:
@@ -46,14 +46,14 @@ def prediction(a: Advice) -> list[tuple[str, str]]:
         found.append(("other bounds", f"about {', '.join(texts)}"))
     if len(a.codecs) > 1:
         found.append(("codecs", ", ".join(f"{p.how.codec} {p.ratio * a.of_file:.1f}" for p in a.codecs)
-                      + (f", lossless {a.lossless.ratio * a.of_file:.2f}" if a.lossless else "")))  # fmt: skip
+                      + (f", lossless {a.lossless.ratio * a.of_file:.2f}" if a.lossless else "")))
     if len(a.shapes) > 1:
         found.append(("chunks", ", ".join(f"{'x'.join(map(str, s))} {p.ratio * a.of_file:.1f}" for s, p in a.shapes)))
     return found
 
 
 def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]],
-         searched: list[Found]) -> None:  # fmt: skip
+         searched: list[Found]) -> None:
     show_found(searched)
     for a in found:
         say(f"{a.name}: {a.dtype.name} {'x'.join(map(str, a.shape))}: {bound_text(a.how)}")
@@ -66,7 +66,7 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
         gain = sum(k.saved for k in kept)
         say("No variable may lose a bit; h5z-gpu repack --lossless "
             + (f"saves about {common.size(gain)} of {common.size(total)}." if gain
-               else "would not make the file smaller either."))  # fmt: skip
+               else "would not make the file smaller either."))
         return
     saved = sum(a.before - a.stored for a in found) + sum(k.saved for k in kept if k.at_once)
     say(f"{path}: {common.size(total)} to about {common.size(max(0.0, total - saved))}")
@@ -75,13 +75,13 @@ def show(path: str, total: int, found: list[Advice], kept: list[Kept], commands:
 
 
 def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tuple[str, str]],
-            searched: list[Found]) -> dict[str, Any]:  # fmt: skip
+            searched: list[Found]) -> dict[str, Any]:
     """The advice, as JSON can hold it."""
 
     def point(t: Trial, a: Advice) -> dict[str, Any]:
         return {"bound": bound_text(t.how), "codec": t.how.codec, "ratio": t.ratio,
                 "bits_per_value": t.bits(a.dtype.itemsize),
-                "largest_error": t.largest, "psnr": t.psnr(a.wide), "bytes_per_second": t.speed}  # fmt: skip
+                "largest_error": t.largest, "psnr": t.psnr(a.wide), "bytes_per_second": t.speed}
 
     every = []
     for a in found:
@@ -99,6 +99,6 @@ def as_json(path: str, found: list[Advice], kept: list[Kept], commands: list[tup
             "unpacked": a.packed,
             "chunks": [{"chunk": s, "ratio": c.ratio * a.of_file} for s, c in a.shapes],
             "curves": {codec: [point(c, a) for c in points] for codec, points in a.curves.items()},
-        })  # fmt: skip
+        })
     return {"file": path, "variables": every, "exact": [{"name": k.name, "why": k.why, "note": k.note} for k in kept],
-            "quantities": list(map(found_as_json, searched)), "commands": dict(commands)}  # fmt: skip
+            "quantities": list(map(found_as_json, searched)), "commands": dict(commands)}

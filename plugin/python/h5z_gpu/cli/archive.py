@@ -130,7 +130,7 @@ def _look(args: argparse.Namespace, task: _Task) -> _Look:
     what = [(p.name, p.how, p.chunk, None if p.fill is None else p.fill.item(), p.again) for p in parts]
     digest = hashlib.sha256(repr((what, quantities, args.verify, args.no_provenance)).encode(errors="surrogateescape"))
     return _Look([p.name for p in parts], sum(p.raw for p in parts if p.how),
-                 (os.path.realpath(task.input), *_stamp(task.input), digest.hexdigest()))  # fmt: skip
+                 (os.path.realpath(task.input), *_stamp(task.input), digest.hexdigest()))
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -147,7 +147,7 @@ def _check_names(table: Bounds, looks: list[_Look]) -> None:
             files = "the file" if len(looks) == 1 else f"any of {len(looks)} files"
             raise BoundsError(f"{entry.place}: no variable {entry.header} is in {files}; there "
                               f"{'are' if names else 'is'} {', '.join(names[:8]) or 'none'}"
-                              f"{' ...' if len(names) > 8 else ''}")  # fmt: skip
+                              f"{' ...' if len(names) > 8 else ''}")
 
 
 # --- many files -------------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _report(tasks: list[_Task], looks: dict[str, _Look], out: str, written: int,
     if more > 0:
         say(f"{more} more", file=sys.stderr)
     counts = [f"{n} {what}" for n, what in ((written, "written"), (len(there) - written, "there already"),
-                                            (len(failed), "failed")) if n]  # fmt: skip
+                                            (len(failed), "failed")) if n]
     sizes = f": {common.size(old)} to {common.size(new)}, ratio {common.ratio(old, new)}" if there else ""
     say(f"{out}: {len(tasks)} file{'s' if len(tasks) > 1 else ''}, {', '.join(counts)}{sizes}")
 
@@ -273,7 +273,7 @@ def _report(tasks: list[_Task], looks: dict[str, _Look], out: str, written: int,
 
 
 def _answers(work: Callable[[_Task], Any], tasks: list[_Task],
-             jobs: Optional[int]) -> Generator[tuple[_Task, Any], None, None]:  # fmt: skip
+             jobs: Optional[int]) -> Generator[tuple[_Task, Any], None, None]:
     """Does `work` for each task in `jobs` processes; by default in half more than there are cores, since each waits for
     the disk when its file is complete.
 
@@ -291,7 +291,7 @@ def _answers(work: Callable[[_Task], Any], tasks: list[_Task],
                 if not idle:
                     ours, theirs = context.Pipe()
                     processes.append(context.Process(target=_serve, args=(theirs, work, max(1, cores // jobs)),
-                                                     daemon=True))  # fmt: skip
+                                                     daemon=True))
                     processes[-1].start()
                     theirs.close()
                     idle.append((ours, processes[-1]))

@@ -29,7 +29,7 @@ _OTHERS = [
     (b"PK\x03\x04", "a zip archive (such as .npz or .zarr.zip), not an HDF5 file"),
     (b"\x1f\x8b", "a gzip file; unpack it first: gunzip {path}"),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch it: git lfs pull"),
-]  # fmt: skip
+]
 # What a terminal obeys or cannot show: C0 and C1 controls, line and paragraph separators, marks that change the
 # direction of letters, and halves of surrogate pairs, by which Python stands for bytes that are no text.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -195,7 +195,7 @@ def refuse_absurd(name: str, stated: int) -> None:
     anything."""
     if stated > _ABSURD:
         raise Problem(f"{name} states {size(stated)} of values, more than can be gone through ({size(_ABSURD)}); its "
-                      "extents may be damaged: h5z-gpu inspect shows them")  # fmt: skip
+                      "extents may be damaged: h5z-gpu inspect shows them")
 
 
 def ratio(raw: float, stored: float) -> str:

@@ -94,7 +94,7 @@ class Result:
 
 
 def compare(a: Source, b: Source, given: Optional[Asked], done: Callable[[int], Any] = lambda n: None,
-            common: bool = False) -> Result:  # fmt: skip
+            common: bool = False) -> Result:
     """Compares all of a dataset with its original `a`.
 
     `given` is the promise, in place of what lies in the file of `b`. `done` is told of bytes of the original that are

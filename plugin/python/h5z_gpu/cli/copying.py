@@ -36,7 +36,7 @@ from .creation import Anew, like_dataset, like_group
 from .hdf5 import (
     DEFAULT, address, address_and_times, at_address, attribute_properties, attributes_of, calls, comment,
     copy_own_link, creation_list, has, header, link_properties, links_of, own_space, shares_messages, wrapped,
-)  # fmt: skip
+)
 from .objects import UNREADABLE, of_the_system, reason
 from .places import Place, holds_references, places_in
 from .references import References
@@ -66,7 +66,7 @@ class Copier:
     """
 
     def __init__(self, source: h5py.File, target: h5py.File, plan: Plan = lambda _: None,
-                 write: Write = lambda old, new: copy_values(old.id, new.id)) -> None:  # fmt: skip
+                 write: Write = lambda old, new: copy_values(old.id, new.id)) -> None:
         self.source, self.target, self.plan, self.write = source, target, plan, write
         self.addresses: dict[int, int] = {}
         """Where an object of the old file is in the new one."""
@@ -138,7 +138,7 @@ class Copier:
             found = h5o.open(self.source.id, path)
             if isinstance(found, h5d.DatasetID) and (absent := absent_filters(found)):
                 return (f"it cannot be read without HDF5 filter {', '.join(map(str, absent))}: pip install "
-                        f"hdf5plugin")  # fmt: skip
+                        f"hdf5plugin")
         return reason(why)
 
     @contextlib.contextmanager
@@ -196,7 +196,7 @@ class Copier:
             return self.dataset(found, place, link, path)
         properties = like_group(found)
         made = wrapped(calls.H5Gcreate_anon(self.target.id, properties, DEFAULT) if link is None else
-                       calls.H5Gcreate2(link.new, link.name, link.properties, properties, DEFAULT))  # fmt: skip
+                       calls.H5Gcreate2(link.new, link.name, link.properties, properties, DEFAULT))
         self.addresses[place] = address(made)
         if link is not None:
             self._waiting.append((found, made, path))
@@ -255,7 +255,7 @@ class Copier:
         kind, space = attribute.get_type(), self._space_of(attribute)
         held = places_in(kind)
         made = h5a.create(new, name, self.type(kind, path), space) if named == DEFAULT else wrapped(
-            calls.H5Acreate2(new, name, self.type(kind, path), space, named, DEFAULT))  # fmt: skip
+            calls.H5Acreate2(new, name, self.type(kind, path), space, named, DEFAULT))
         count = space.get_simple_extent_npoints()  # 0 also for a space without extents
 
         def copy() -> None:
@@ -308,7 +308,7 @@ class Copier:
         return not filtered or bool(absent_filters(old))
 
     def create(self, old: h5d.DatasetID, kind: h5t.TypeID, held: tuple[Place, ...], anew: Optional[Anew],
-               link: Optional[Link], path: bytes) -> h5d.DatasetID:  # fmt: skip
+               link: Optional[Link], path: bytes) -> h5d.DatasetID:
         """Makes a dataset without values, of the type and the properties of another one."""
         properties = old.get_create_plist()
         if anew is not None:
@@ -350,7 +350,7 @@ def absent_filters(dataset: h5d.DatasetID) -> list[int]:
     """Numbers of a dataset's filters that are not installed."""
     filters = dataset.get_create_plist()
     return [n for n in (filters.get_filter(k)[0] for k in range(filters.get_nfilters()))
-            if not h5py.h5z.filter_avail(n)]  # fmt: skip
+            if not h5py.h5z.filter_avail(n)]
 
 
 def _is_of_110(dataset: h5d.DatasetID) -> bool:

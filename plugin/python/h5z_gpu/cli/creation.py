@@ -26,7 +26,7 @@ _OF_GROUPS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("link_creation_order", (c_uint,)), ("attr_creation_order", (c_uint,)), ("link_phase_change", (c_uint, c_uint)),
     ("attr_phase_change", (c_uint, c_uint)), ("est_link_info", (c_uint, c_uint)),
     ("local_heap_size_hint", (c_size_t,)), ("obj_track_times", (c_bool,)),
-)  # fmt: skip
+)
 _OF_OBJECTS = tuple(named for named in _OF_GROUPS if named[0].startswith(("attr", "obj")))
 
 

@@ -59,7 +59,7 @@ def _imports() -> dict[str, Any]:
     env = {k: v for k, v in (dict(os.environ) | {"HDF5_PLUGIN_PATH": path}).items() if v is not None}
     try:
         child = subprocess.run([sys.executable, "-c", text, loaded, *PACKAGES], env=env, stdin=subprocess.DEVNULL,
-                               capture_output=True, text=True, errors="replace", timeout=_SECONDS)  # fmt: skip
+                               capture_output=True, text=True, errors="replace", timeout=_SECONDS)
         answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, ValueError, IndexError):
         return {}

@@ -32,7 +32,7 @@ from .hdf5 import DEFAULT, calls, reclaim
 
 OBJECT, REGION, REFERENCE, TEXT, SEQUENCE = "object", "region", "reference", "text", "sequence"
 _WIDTH = {OBJECT: 8, REGION: 12, REFERENCE: 64, TEXT: ctypes.sizeof(ctypes.c_void_p),
-          SEQUENCE: ctypes.sizeof(ctypes.c_size_t) + ctypes.sizeof(ctypes.c_void_p)}  # fmt: skip
+          SEQUENCE: ctypes.sizeof(ctypes.c_size_t) + ctypes.sizeof(ctypes.c_void_p)}
 _SHOWN_BYTES = 16
 _POINTER = f"u{ctypes.sizeof(ctypes.c_void_p)}"
 
@@ -56,7 +56,7 @@ class Layout:
     def refers(self) -> bool:
         """Whether an element holds references."""
         return any(kind in (OBJECT, REGION, REFERENCE) or (inner is not None and inner.refers)
-                   for _, kind, inner in self.parts)  # fmt: skip
+                   for _, kind, inner in self.parts)
 
 
 class Leads(Protocol):

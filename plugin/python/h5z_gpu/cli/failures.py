@@ -30,7 +30,7 @@ def of_hdf5(why: BaseException) -> str:
     if not any(_is_of_hdf5(frame.f_code.co_filename) for frame in _frames(why)):
         return ""
     return (f"{getattr(why, 'place', '')}HDF5 or h5py cannot do what is needed: "
-            f"{' '.join(str(why).split()) or type(why).__name__}")  # fmt: skip
+            f"{' '.join(str(why).split()) or type(why).__name__}")
 
 
 def _frames(why: BaseException) -> list[FrameType]:
@@ -45,6 +45,6 @@ def _is_of_hdf5(path: str) -> bool:
 def _place(why: BaseException) -> str:
     """The object that the function nearest to a failure has in hand, and its file."""
     found = [value for frame in reversed(_frames(why)) for value in frame.f_locals.values()
-             if isinstance(value, h5py.HLObject) and value]  # fmt: skip
+             if isinstance(value, h5py.HLObject) and value]
     named = [item for item in found if not isinstance(item, h5py.File)] or found
     return f"{named[0].file.filename}: {as_text(named[0].name or '').lstrip('/') or '/'}: " if named else ""

@@ -33,7 +33,7 @@ def program() -> str:
         if os.access(path, os.X_OK):
             return os.path.realpath(path)
     raise Problem(f"the program {_NAME} is not in ../bin of {' or '.join(folders)}; install the package's wheel again, "
-                  "or in the sources: make")  # fmt: skip
+                  "or in the sources: make")
 
 
 def run(arguments: list[str]) -> int:

@@ -55,7 +55,7 @@ class _Error(ctypes.Structure):
     """H5E_error2_t."""
 
     _fields_ = [("ids", ctypes.c_int64 * 3), ("line", ctypes.c_uint),
-                *((name, ctypes.c_char_p) for name in ("function", "file", "reason"))]  # fmt: skip
+                *((name, ctypes.c_char_p) for name in ("function", "file", "reason"))]
 
 
 _Walk = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.POINTER(_Error), ctypes.c_void_p)
@@ -82,7 +82,7 @@ class _Info(ctypes.Structure):
     """H5O_info2_t."""
 
     _fields_ = [("file", ctypes.c_ulong), ("token", ctypes.c_uint64 * 2), ("type", ctypes.c_int),
-                ("links", ctypes.c_uint), ("times", ctypes.c_int64 * 4), ("attributes", ctypes.c_uint64)]  # fmt: skip
+                ("links", ctypes.c_uint), ("times", ctypes.c_int64 * 4), ("attributes", ctypes.c_uint64)]
 
 
 class Header(ctypes.Structure):
@@ -90,7 +90,7 @@ class Header(ctypes.Structure):
 
     _fields_ = [("version", ctypes.c_uint), ("messages", ctypes.c_uint), ("chunks", ctypes.c_uint),
                 ("flags", ctypes.c_uint), ("space", ctypes.c_uint64 * 4), ("present", ctypes.c_uint64),
-                ("more", ctypes.c_uint64 * 8)]  # fmt: skip
+                ("more", ctypes.c_uint64 * 8)]
 
 
 @functools.cache
@@ -222,7 +222,7 @@ def links_of(group: h5g.GroupID) -> list[tuple[bytes, int, int]]:
     if group.get_num_objs():  # iterating over none fails in h5py
         tracked = group.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_TRACKED
         group.links.iterate(lambda name, info: found.append((name, info.type, info.cset)), info=True,
-                            idx_type=h5py.h5.INDEX_CRT_ORDER if tracked else h5py.h5.INDEX_NAME)  # fmt: skip
+                            idx_type=h5py.h5.INDEX_CRT_ORDER if tracked else h5py.h5.INDEX_NAME)
     return found
 
 

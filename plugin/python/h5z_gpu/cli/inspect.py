@@ -122,7 +122,7 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
              "stored_bytes": int(chunks.stored.sum()),
              "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid,
-             "chunk_bytes": chunks.raw_len}  # fmt: skip
+             "chunk_bytes": chunks.raw_len}
     settled = _settled(what)
     what["each"] = [_chunk(chunks, row, settled) for row in range(n)]
     if chunks.lost_index:
@@ -250,7 +250,7 @@ def _print_dataset(what: dict[str, Any]) -> None:
         ratios = np.maximum(ends, 0).prod(axis=1) * what["item_bytes"] / np.maximum(stored, 1)
         _line("size", f"{size(what['raw_bytes'])} in {size(what['stored_bytes'])}: ratio "
                       f"{ratio(what['raw_bytes'], what['stored_bytes'])}; chunks {_two(ratios.min())} to "
-                      f"{_two(ratios.max())}, median {_two(float(np.median(ratios)))}")  # fmt: skip
+                      f"{_two(ratios.max())}, median {_two(float(np.median(ratios)))}")
     if what["chunks_not_stored"]:
         _line("", f"{_count(what['chunks_not_stored'], 'chunk')} never written: all fill value")
     if len(stored) > 1:

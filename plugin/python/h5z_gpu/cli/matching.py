@@ -119,7 +119,7 @@ def common_part(a: Source, b: Source, allowed: bool, by_chunk: bool) -> tuple[So
         what = "have no whole chunk in common" if by_chunk else "have nothing in common"
         raise Problem(f"{differ}, and {what}: they cannot be compared")
     longer = [f"axis {k}: {s} of {n} in ORIGINAL and of {m} in COMPRESSED" for k, (s, n, m) in
-              enumerate(zip(shape, a.shape, b.shape)) if n != m]  # fmt: skip
+              enumerate(zip(shape, a.shape, b.shape)) if n != m]
     text = f"the common part is compared, along {'; '.join(longer)}"
     return _Part(a, tuple(shape)), _Part(b, tuple(shape)), text
 

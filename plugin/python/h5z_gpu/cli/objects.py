@@ -159,7 +159,7 @@ class Chunks:
     def box(self, row: int) -> tuple[slice, ...]:
         """What of the dataset a chunk holds."""
         return tuple(slice(int(o), int(min(o + c, n))) for o, c, n in
-                     zip(self.origins[row], self.shape, self.dataset.shape))  # fmt: skip
+                     zip(self.origins[row], self.shape, self.dataset.shape))
 
     def missing(self, most: int) -> Optional[np.ndarray]:
         """First elements of the chunks that are not in the list, or None where they are more than `most`."""
@@ -203,7 +203,7 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     if not hasattr(index.hdf5(),
                    "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
         say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list "
-            "them, an h5py with HDF5 1.14 or newer a second", file=sys.stderr)  # fmt: skip
+            "them, an h5py with HDF5 1.14 or newer a second", file=sys.stderr)
     listed = index.chunk_list(dataset, file)
     in_order = np.lexsort(listed.origins.T[::-1])
     listed = listed.rows(in_order)
@@ -224,7 +224,7 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
             frame = frame & ~used
     words = () if mine is None else filters[mine][2]
     chunks = Chunks(dataset, shape, raw_len, words, [f[3] for f in filters], origins, at, stored, masks, raw, frame,
-                    np.zeros(len(at), FRAME), {}, lost_index, _doubt(dataset, words), twice)  # fmt: skip
+                    np.zeros(len(at), FRAME), {}, lost_index, _doubt(dataset, words), twice)
     lengths = stored - np.where(fletcher, 4, 0)
     _read_frames(chunks, file, lengths, check)
     _read_entries(chunks, file, numbers)
@@ -292,7 +292,7 @@ def _read_frames(chunks: Chunks, file: int, lengths: np.ndarray, check: str) -> 
         well = lib.h5z_gpu_frames(
             descriptor(file), len(some), numbers(places, ctypes.c_uint64), numbers(lens, ctypes.c_uint64),
             chunks.raw_len, check != "header", 0, numbers(found, capi.Frame),
-        )  # fmt: skip
+        )
         chunks.frames[some] = found
         if well < len(some):
             for row in some[found["status"] != 0]:

@@ -96,7 +96,7 @@ def plan(file: h5py.File, bound: Optional[Asked], named: dict[str, Asked], args:
 
 
 def _by_table(table: Bounds, dataset: h5py.Dataset, name: str, roles: Roles,
-              unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:  # fmt: skip
+              unpack: bool) -> tuple[Optional[Asked], Optional[Asked]]:
     """What a table asks for one dataset: by its name, or by an entry for several, which may not lose what is exact.
     An entry with quantities asks for nothing before its bound has been searched."""
     unpacks = unpack and packing(dataset) is not None and not dataset.is_virtual
@@ -127,7 +127,7 @@ def by_quantities(file: h5py.File, table: Bounds) -> tuple[list[Quantity], dict[
 
 
 def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
-          bound: Optional[Asked], advice: Any, args: argparse.Namespace) -> Part:  # fmt: skip
+          bound: Optional[Asked], advice: Any, args: argparse.Namespace) -> Part:
     raw = 0 if dataset.shape is None else math.prod(dataset.shape) * dataset.id.get_type().get_size()
     common.refuse_absurd(name, raw)
     part = Part(name, raw, dataset.id.get_storage_size())
@@ -184,7 +184,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
 
 
 def _unpacked(part: Part, dataset: h5py.Dataset, packed: Packing, own: Optional[Asked], advice: Any,
-              args: argparse.Namespace) -> Part:  # fmt: skip
+              args: argparse.Namespace) -> Part:
     """What becomes of packed integers: values within half a step, as CF's readers see them."""
     lost = lossy_already(dataset)
     if lost:
@@ -211,7 +211,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def fill_in(source: h5py.File, path: str, parts: dict[str, Part], args: argparse.Namespace, done: Callable[[int], Any],
-            history: Callable[[h5py.File], None]) -> None:  # fmt: skip
+            history: Callable[[h5py.File], None]) -> None:
     """Copies a file, whose datasets become what the plan says. `history` is called with a copy that has lost bits."""
     # An object may have several names; where it lies is one place.
     places = {part.address: part for part in parts.values()}

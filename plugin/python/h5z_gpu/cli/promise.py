@@ -141,7 +141,7 @@ def named_bounds(texts: Iterable[str]) -> dict[str, Asked]:
         if not equal or not name or not is_bound:
             raise Problem(f"{text!r} names no bound; write VAR=MODE:BOUND, such as tas=absolute:1e-3, with one of "
                           f"{', '.join(modes.bounds())}; VAR=MODE:BOUND:KEEP, such as tas=absolute:1e-3:sign; or "
-                          f"VAR=lossless")  # fmt: skip
+                          f"VAR=lossless")
         keep = _names(kept, text) if beside else ()
         found[name.strip("/")] = Asked("lossless") if mode == "lossless" else checked(mode, number, text, keep)
     return found
@@ -174,4 +174,4 @@ def as_filter(asked: Asked, **more: Any) -> Lossy | Lossless:
 def as_asked(how: Lossy | Lossless) -> Asked:
     """The inverse of `as_filter`."""
     return Asked("lossless", codec=how.codec) if isinstance(how, Lossless) else Asked(
-        how.mode.keyword, how.bound, how.keep, how.codec)  # fmt: skip
+        how.mode.keyword, how.bound, how.keep, how.codec)

@@ -17,10 +17,10 @@ Said = list[tuple[str, Any, Any]]
 """What differs: its name, and what it is in the original and in the copy."""
 _LAYOUTS = {h5d.COMPACT: "compact", h5d.CONTIGUOUS: "contiguous", h5d.CHUNKED: "chunked", h5d.VIRTUAL: "virtual"}
 _FILL = {h5d.FILL_VALUE_UNDEFINED: "undefined", h5d.FILL_VALUE_DEFAULT: "the default",
-         h5d.FILL_VALUE_USER_DEFINED: "declared"}  # fmt: skip
+         h5d.FILL_VALUE_USER_DEFINED: "declared"}
 _ALL_FILTERS = 0  # H5Z_FILTER_ALL
 _ALLOC = {h5d.ALLOC_TIME_DEFAULT: "default", h5d.ALLOC_TIME_EARLY: "early", h5d.ALLOC_TIME_LATE: "late",
-          h5d.ALLOC_TIME_INCR: "as chunks are written"}  # fmt: skip
+          h5d.ALLOC_TIME_INCR: "as chunks are written"}
 _FILL_TIME = {h5d.FILL_TIME_ALLOC: "at allocation", h5d.FILL_TIME_NEVER: "never", h5d.FILL_TIME_IFSET: "if set"}
 
 
@@ -41,7 +41,7 @@ def of_files(a: h5py.File, b: h5py.File) -> Said:
         "strategy of free space": _of(lambda p: p.get_file_space_strategy()),
         "size of pages": _of(lambda p: p.get_file_space_page_size()),
         "shared messages": _shared_messages,
-    })  # fmt: skip
+    })
     if not found and (length := x.get_userblock()):
         heads = []
         for each in (a, b):
@@ -104,7 +104,7 @@ def of_groups(x: h5p.PropGCID, y: h5p.PropGCID) -> Said:
         "expected number and length of names": lambda p: _numbers("est_link_info", p, c_uint, c_uint),
         "times": lambda p: p.get_obj_track_times(),
         "filters": filters,
-    })  # fmt: skip
+    })
 
 
 def of_datasets(x: h5p.PropDCID, y: h5p.PropDCID, stored_anew: bool) -> Said:
@@ -143,7 +143,7 @@ def of_datasets(x: h5p.PropDCID, y: h5p.PropDCID, stored_anew: bool) -> Said:
 def _sources(properties: Any) -> list[tuple[Any, ...]]:
     return [(properties.get_virtual_filename(k), properties.get_virtual_dsetname(k),
              properties.get_virtual_vspace(k).encode(), properties.get_virtual_srcspace(k).encode())
-            for k in range(properties.get_virtual_count())]  # fmt: skip
+            for k in range(properties.get_virtual_count())]
 
 
 def fill_state(properties: h5p.PropDCID) -> str:

@@ -37,7 +37,7 @@ def add_quantities(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds --quantity, which may be repeated."""
     parser.add_argument("--quantity", action="append", default=[], metavar="'OPERATION(NAME, ...) LIMIT'",
                         help=f"{what}, such as 'mean(tas, time) 1e-4', 'gradient(tas, x) 0.01' or 'hypot(u, v) 0.1'; "
-                             f"operations are {', '.join(OPERATIONS)}; may be repeated")  # fmt: skip
+                             f"operations are {', '.join(OPERATIONS)}; may be repeated")
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def quantities_from(args: argparse.Namespace) -> list[Quantity]:
 
 
 def bounds_for(file: h5py.File, asked: Sequence[Quantity], named: Mapping[str, Asked], bound: Optional[Asked] = None,
-               keep: tuple[str, ...] = (), codec: str = "auto") -> tuple[dict[str, Asked], list[Found]]:  # fmt: skip
+               keep: tuple[str, ...] = (), codec: str = "auto") -> tuple[dict[str, Asked], list[Found]]:
     """The loosest bounds of the variables that quantities name.
 
     Of `named`, an absolute bound is the largest that is tried, and of a variable that is lossless there is no quantity;
@@ -135,7 +135,7 @@ def _variable(dataset: h5py.Dataset, most: Asked, codec: str) -> Variable:
     assert isinstance(how, Lossy)
     field = Field(dataset.shape, tuple(of_dataset(dataset).axes()), fill)
     return Variable(field, native(np.zeros(1, dataset.dtype)).dtype, chunk_of(dataset), rows, how,
-                    text_of(dataset, "units") or "", lambda h: ranges_of(there, dataset.dtype, h, fill))  # fmt: skip
+                    text_of(dataset, "units") or "", lambda h: ranges_of(there, dataset.dtype, h, fill))
 
 
 def _weights(file: h5py.File) -> Any:
@@ -212,7 +212,7 @@ def refuse_broken(original: str, path: str, asked: Sequence[Quantity], found: Se
     if wrong := next((o for o in outcomes if not o.held), None):
         bounds = {n: h.bound / 2 for each in found for n, h in each.hows.items() if n in wrong.of.variables}
         raise Problem(f"the new file was thrown away: {title(wrong.of)}: {verdict(wrong)}; give a smaller bound, such "
-                      f"as {_typed(bounds)}")  # fmt: skip
+                      f"as {_typed(bounds)}")
     return outcomes
 
 
@@ -242,7 +242,7 @@ def show_found(found: Sequence[Found]) -> None:
             by = of.quantity.kind.theorem
             holds = f", so it holds with {_typed(each.theorem[k])}" if each.theorem else ""
             say(title(of), f"    theorem: moves by {by} at most{holds}", f"    found: {_found(each)}",
-                *(f"    {verdict(o)}" for o in each.outcomes[k : k + 1]))  # fmt: skip
+                *(f"    {verdict(o)}" for o in each.outcomes[k : k + 1]))
 
 
 def _typed(bounds: Mapping[str, float]) -> str:
@@ -263,7 +263,7 @@ def as_json(o: Outcome) -> dict[str, Any]:
     """A verdict, as JSON can hold it."""
     return {"quantity": str(o.of.quantity), "variables": o.of.variables, "limit": o.of.quantity.limit, "held": o.held,
             "outputs": o.outputs, "broken": o.broken, "largest_error": o.error, "share": o.share, "axes": o.axes,
-            "index": o.index, "original": o.original, "became": o.became}  # fmt: skip
+            "index": o.index, "original": o.original, "became": o.became}
 
 
 def found_as_json(each: Found) -> dict[str, Any]:
@@ -271,4 +271,4 @@ def found_as_json(each: Found) -> dict[str, Any]:
     bounds = {name: how.bound if isinstance(how, Lossy) else None for name, how in each.hows.items()}
     theorems = [{"quantity": title(of), "bounds": theorem} for of, theorem in zip(each.quantities, each.theorem)]
     return {"bounds": bounds, "codings": each.codings, "why_lossless": each.why or None, "theorems": theorems,
-            "quantities": [as_json(o) for o in each.outcomes]}  # fmt: skip
+            "quantities": [as_json(o) for o in each.outcomes]}

@@ -34,11 +34,11 @@ class _Conversion(ctypes.Structure):
     """H5T_cdata_t."""
 
     _fields_ = [("command", ctypes.c_int), ("background", ctypes.c_int), ("again", ctypes.c_bool),
-                ("own", ctypes.c_void_p)]  # fmt: skip
+                ("own", ctypes.c_void_p)]
 
 
 _Function = ctypes.CFUNCTYPE(ctypes.c_int, *2 * (ctypes.c_int64,), ctypes.POINTER(_Conversion), *3 * (ctypes.c_size_t,),
-                             *2 * (ctypes.c_void_p,), ctypes.c_int64)  # fmt: skip
+                             *2 * (ctypes.c_void_p,), ctypes.c_int64)
 
 
 def _no_change(_: int, __: int, conversion: Any, *___: Any) -> int:

@@ -57,22 +57,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", help="the new file; must not exist")
     parser.add_argument("bounds", metavar="VAR=MODE:BOUND[:KEEP]", nargs="*", default=[],
                         help="what one variable gets, such as tas=absolute:1e-3, clt=absolute:0.01:range or "
-                             "pr=lossless")  # fmt: skip
+                             "pr=lossless")
     add_bounds(parser, "for all floating-point data")
     parser.add_argument("--bounds", metavar="FILE", dest="table",
                         help="bounds of variables from a table in TOML; then IN may be many files and OUT a folder, "
-                             "where what was done before stays")  # fmt: skip
+                             "where what was done before stays")
     parser.add_argument("--jobs", metavar="N", type=int, help="with --bounds: files at a time")
     parser.add_argument("--lossless", action="store_true", help="keep every bit of what no other argument names")
     parser.add_argument("--advise", action="store_true", help="bounds as `h5z-gpu advise IN` proposes them")
     parser.add_argument("--unpack", action="store_true",
                         help="store packed integers (scale_factor, add_offset) as floating-point numbers, within half "
-                             "a step or what VAR=MODE:BOUND says")  # fmt: skip
+                             "a step or what VAR=MODE:BOUND says")
     add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
     parser.add_argument("--codec", default="auto", help=f"one that takes the bound: {', '.join(modes.codecs())}")
     parser.add_argument("--again", action="store_true", help="compress what is lossy already again: its errors add up")
     parser.add_argument("--no-provenance", action="store_true",
-                        help="leave no attributes and no line of history that say what was lost")  # fmt: skip
+                        help="leave no attributes and no line of history that say what was lost")
     parser.add_argument("--verify", action="store_true",
                         help="read all of OUT again and judge it, as `verify` does, before it gets its name")
     mixed(parser)
@@ -89,12 +89,12 @@ def run(args: argparse.Namespace) -> int:
     bound, named, quantities = bound_from(args), named_bounds(args.bounds), quantities_from(args)
     if bound is None and not (named or quantities or args.lossless or args.advise or args.unpack):
         raise Problem("what is to be done? Give a bound (--absolute 1e-3, tas=absolute:0.01), --lossless, --advise, "
-                      "--quantity or --unpack")  # fmt: skip
+                      "--quantity or --unpack")
     if sum((bound is not None, args.lossless, args.advise)) > 1:
         raise Problem("give one of --advise, --lossless and a bound for all; VAR=MODE:BOUND may stand beside each")
     if args.keep is not None and bound is None and not (args.advise or args.unpack or quantities):
         raise Problem(f"--keep {args.keep} without a bound for all; what is kept stands beside one, such as --absolute "
-                      f"1e-3, beside --advise, --quantity or --unpack, or in VAR=MODE:BOUND:KEEP")  # fmt: skip
+                      f"1e-3, beside --advise, --quantity or --unpack, or in VAR=MODE:BOUND:KEEP")
     keep_from(args)
     for each in [bound, *named.values()]:
         if each is not None:
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optional[dict[str, Asked]] = None, *,
            mode: str = "x", done: Optional[Callable[[int], Any]] = None,
-           ready: Callable[[str], None] = lambda path: None) -> dict[str, Part]:  # fmt: skip
+           ready: Callable[[str], None] = lambda path: None) -> dict[str, Part]:
     """Writes OUT; what has become of each dataset, by name.
 
     `bound` is for all, `named` by name, `mode` that of `whole`. `done` is told of bytes that are done, in place of a

@@ -175,7 +175,7 @@ def protected(dataset: h5py.Dataset, by_range: bool = True) -> tuple[Optional[np
     if others:
         *most, last = map(str, (first, *others.values()))
         against = (f"it has several values for missing data, {', '.join(most)} and {last}, and the filter "
-                   "knows one")  # fmt: skip
+                   "knows one")
     return np.asarray(first), against
 
 

@@ -168,14 +168,14 @@ class Salvage(Copier):
                 if of_the_system(why):
                     raise
                 self.lost.append(_lost_chunk(name, made, list(origin), put(made, list(origin), held, self.fill),
-                                             reason(why)))  # fmt: skip
+                                             reason(why)))
         self._copy_boxes(path, chunks, made, boxes, held)
         self.lost.append({"object": name, "why": f"its list of chunks is damaged ({chunks.lost_index}). HDF5 finds "
                           f"{len(found)} of {math.prod(chunks.grid)} chunks by their places; the others hold the fill "
-                          f"value"})  # fmt: skip
+                          f"value"})
 
     def _copy_boxes(self, path: bytes, chunks: Chunks, made: h5py.Dataset, boxes: list[Box],
-                    held: tuple[Place, ...]) -> None:  # fmt: skip
+                    held: tuple[Place, ...]) -> None:
         """Copies values that hold what lies elsewhere; references when all objects are there."""
         def copy() -> None:
             for box in boxes:

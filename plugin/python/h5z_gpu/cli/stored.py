@@ -69,9 +69,9 @@ class Values:
         if not np.array_equal(x.origins, y.origins):
             there = [set(map(tuple, each.origins.tolist())) for each in lists]
             at, where = min([(at, "ORIGINAL") for at in there[0] - there[1]]
-                            + [(at, "COMPRESSED") for at in there[1] - there[0]])  # fmt: skip
+                            + [(at, "COMPRESSED") for at in there[1] - there[0]])
             return f"chunks: {len(there[0])} in ORIGINAL, {len(there[1])} in COMPRESSED; that at {list(at)} is in " \
-                   f"{where} alone", None  # fmt: skip
+                   f"{where} alone", None
         for what, u, v in (("mask of filters", x.masks, y.masks), ("bytes", x.lens, y.lens)):
             if (what != "bytes" or sizes) and (u != v).any():
                 k = int(np.argmax(u != v))
@@ -96,7 +96,7 @@ class Values:
             extents = tuple(s.stop - s.start for s in box)
             n = math.prod(extents)
             with elements(box_reader(pair.old, box), kind, layout, n) as x, \
-                    elements(box_reader(pair.new, box), kind, layout, n) as y:  # fmt: skip
+                    elements(box_reader(pair.new, box), kind, layout, n) as y:
                 wrong = differing(layout, x, y, leads)
                 if wrong.any():
                     k = int(np.argmax(wrong))
@@ -127,7 +127,7 @@ class Values:
             yield tuple(slice(k * s, min((k + 1) * s, n)) for k, s, n in zip(at, step, shape))
 
     def _touched(self, pair: Pair, both: list[Optional[tuple[int, ...]]], shape: tuple[int, ...],
-                 step: tuple[int, ...]) -> Optional[set[tuple[int, ...]]]:  # fmt: skip
+                 step: tuple[int, ...]) -> Optional[set[tuple[int, ...]]]:
         """Places, in steps, of boxes in which either file has something stored. None: it has something everywhere."""
         touched: set[tuple[int, ...]] = set()
         for dataset, chunk, file in zip(pair[:2], both, self._files):

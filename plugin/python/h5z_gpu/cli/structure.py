@@ -231,7 +231,7 @@ class Structure:
 
         def look() -> None:
             with elements(_attribute_reader(old), kind, layout, count) as x, \
-                    elements(_attribute_reader(new), kind, layout, count) as y:  # fmt: skip
+                    elements(_attribute_reader(new), kind, layout, count) as y:
                 wrong = differing(layout, x, y, self._table)
                 if wrong.any():
                     k = int(np.argmax(wrong))

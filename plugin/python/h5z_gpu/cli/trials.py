@@ -116,7 +116,7 @@ def cut_up(block: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
 
 
 def attempt(blocks: Sequence[np.ndarray], how: How, fill: Optional[np.ndarray], timed: bool = False,
-            errors: bool = True) -> Trial:  # fmt: skip
+            errors: bool = True) -> Trial:
     """Encodes and decodes chunks, which are whole and of one shape.
 
     `fill` is the filter's fill value. `timed`: encode once before; the first use of a codec is slower. `errors`: decode

@@ -19,7 +19,7 @@ from .values import stored_boxes
 
 
 def keep_valid(old: h5py.Dataset, new: h5py.Dataset, how: Lossy, fill: Optional[np.ndarray],
-               packing: Optional[Packing]) -> str:  # fmt: skip
+               packing: Optional[Packing]) -> str:
     """Encodes chunks of the new dataset again in which a value has crossed a limit; what to say of it, or "".
 
     The new one has all its attributes, and was written with `how`; `fill` is the fill value that the filter knows.

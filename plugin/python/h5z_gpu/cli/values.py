@@ -53,7 +53,7 @@ def read_box(dataset: h5py.Dataset, box: Box) -> None:
 
 
 def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Place, ...]] = None,
-                references: Optional[References] = None) -> None:  # fmt: skip
+                references: Optional[References] = None) -> None:
     """Copies the values that a dataset has, as bytes; none of what was never written."""
     properties = old.get_create_plist()
     if properties.get_layout() == h5d.VIRTUAL or properties.get_external_count():
@@ -67,7 +67,7 @@ def copy_values(old: h5d.DatasetID, new: h5d.DatasetID, held: Optional[tuple[Pla
 
 
 def copy_box(old: h5d.DatasetID, new: h5d.DatasetID, box: Box, held: tuple[Place, ...],
-             references: Optional[References] = None) -> None:  # fmt: skip
+             references: Optional[References] = None) -> None:
     """Copies the values of a box."""
     extents = tuple(part.stop - part.start for part in box)
     there: Any = DEFAULT
@@ -176,7 +176,7 @@ def stored_boxes(old: h5d.DatasetID, new: h5d.DatasetID) -> Iterator[Box]:
 
 
 def _boxes_around(origins: list[tuple[int, ...]], chunk: tuple[int, ...], shape: tuple[int, ...],
-                  step: tuple[int, ...]) -> Iterator[Box]:  # fmt: skip
+                  step: tuple[int, ...]) -> Iterator[Box]:
     """Boxes of extents `step`, in order, that have something in common with a chunk that is there."""
     cells: set[tuple[int, ...]] = set()
     for origin in origins:

@@ -62,10 +62,10 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="compare this one alone; may be repeated")
     parser.add_argument("--common", action="store_true",
                         help="compare what both files have where COMPRESSED is shorter; where it is longer, that is "
-                             "done in any case")  # fmt: skip
+                             "done in any case")
     parser.add_argument("--structure", action="store_true",
                         help="list what differs besides values, such as attributes, types, links and fill values, and "
-                             "end with 1 where anything does that was not asked")  # fmt: skip
+                             "end with 1 where anything does that was not asked")
     parser.add_argument("--html", metavar="FILE", help="write a page with pictures, in one file (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     mixed(parser)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     given, named, asked = bound_from(args), named_bounds(args.bounds), quantities_from(args)
     if args.keep is not None and given is None:
         raise Problem(f"--keep {args.keep} without a bound; what is kept stands beside one, such as --absolute 1e-3, "
-                      "or in VAR=MODE:BOUND:KEEP. What a file promises itself is judged in any case")  # fmt: skip
+                      "or in VAR=MODE:BOUND:KEEP. What a file promises itself is judged in any case")
     if is_npy(args.original) and is_npy(args.compressed) and given is None and not named:
         raise Problem("two .npy files promise nothing; name the bound, such as --absolute 1e-3")
     if args.structure and (is_npy(args.original) or is_npy(args.compressed) or args.dataset or args.common):
@@ -133,7 +133,7 @@ def _structure(args: argparse.Namespace, given: Given, problems: list[str]) -> l
 
 
 def _print(results: list[Result], more: list[str], left: int, differs: list[str], listed: bool,
-           quantities: list[Outcome]) -> None:  # fmt: skip
+           quantities: list[Outcome]) -> None:
     for r in results:
         shape = "" if r.shape is None else f" {'x'.join(map(str, r.shape)) or 'scalar'}"
         say(f"{r.name}: {r.dtype.name}{shape}, {promise_text(r)}: {verdict(r)}")

@@ -27,7 +27,7 @@ _DARK, _LIGHT, _RED = "#1c2430", "#d97706", "#9a1c12"
 
 
 def write(path: str, original: str, compressed: str, found: list[tuple[Source, Source, Result]], problems: list[str],
-          more: list[str], quantities: list[Outcome]) -> None:  # fmt: skip
+          more: list[str], quantities: list[Outcome]) -> None:
     """Writes the page; the sources are still open."""
     broken, moved = ([each for each in those if not each.held] for those in ([r for *_, r in found], quantities))
     good = not broken and not moved and not problems
@@ -54,7 +54,7 @@ def write(path: str, original: str, compressed: str, found: list[tuple[Source, S
         with np.errstate(all="ignore"):
             pictures = "".join(_quantity(o, source)) if source is not None else ""
         body += [f"<h2>{page.text(title(o.of))}</h2>", f"<p>{_verdict_mark(o.held, verdict_on(o))}</p>",
-                 f'<div class="figures">{pictures}</div>']  # fmt: skip
+                 f'<div class="figures">{pictures}</div>']
     for k, (a, b, r) in sorted(enumerate(found), key=lambda each: each[1][2].held):  # what is broken comes first
         if _pictured(r):
             with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def write(path: str, original: str, compressed: str, found: list[tuple[Source, S
 
 def _verdict_mark(held: bool, words: str = "") -> page.Html:
     return page.Html(f'<span class="{"held" if held else "broken"}">'
-                     f'{page.text(words or ("held" if held else "BROKEN"))}</span>')  # fmt: skip
+                     f'{page.text(words or ("held" if held else "BROKEN"))}</span>')
 
 
 def _pictured(r: Result) -> bool:
@@ -146,7 +146,7 @@ def _thinned(values: np.ndarray, use: np.ndarray, largest: bool) -> np.ndarray:
 
 
 def _maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box, where: str,
-          limit_is: str = "bound", circle: str = "first broken value") -> list[str]:  # fmt: skip
+          limit_is: str = "bound", circle: str = "first broken value") -> list[str]:
     """Original, reconstruction and error as maps."""
     if not use.any():
         return []
@@ -216,7 +216,7 @@ def _window(some: np.ndarray, side: int) -> tuple[slice, ...]:
 
 
 def _kept_maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, np.ndarray], r: Result, box: Box,
-               where: str) -> list[str]:  # fmt: skip
+               where: str) -> list[str]:
     """Where a slice breaks what is kept: all of it, and the window with the most places of original and copy."""
     from matplotlib.patches import Rectangle
 
@@ -225,7 +225,7 @@ def _kept_maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, 
     down, across = (slice(b.start + w.start, b.start + w.stop) for b, w in zip(box[-2:], window))
     said = f"{_counted(places)}; {where}"
     drawn = _map(_thinned(some.astype(float), use, True), _extent(box), r, f"{r.name}: what is kept is broken", "",
-                 "binary", (0, 1), "neither")  # fmt: skip
+                 "binary", (0, 1), "neither")
     frame = [max(s.stop - s.start, n / 20) for s, n in zip((across, down), x.shape[::-1])]  # seen on a large map too
     left, top = ((s.start + s.stop - 1 - n) / 2 for s, n in zip((across, down), frame))
     drawn.axes[0].add_patch(Rectangle((left, top), *frame, fill=False, edgecolor=_RED, linewidth=1.5))
@@ -236,14 +236,14 @@ def _kept_maps(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, 
     part = f"rows {down.start} to {down.stop - 1}, columns {across.start} to {across.stop - 1}"
     for values, what in ((x, "original"), (y, "reconstruction")):
         drawn = _map(np.where(use, values, np.nan)[window], _extent((down, across)), r, f"{r.name}: {what}, part",
-                     _unit(r), "viridis", (low, high), "both")  # fmt: skip
+                     _unit(r), "viridis", (low, high), "both")
         for name, broken in places.items():
             at = np.argwhere(broken[window])
             _mark(drawn.axes[0], at[:, 1] + across.start, at[:, 0] + down.start, name)
         drawn.legend(loc="outside lower center", ncols=len(places), fontsize=9)
         found.append(page.figure(drawn, f"Map of {r.name}, {what}, {part}, with a mark where what is kept is broken",
                                  f"{what.capitalize()}, {part}, with a mark where what is kept is broken; colours from "
-                                 f"{low:.4g} to {high:.4g} {r.units or ''}".rstrip() + "."))  # fmt: skip
+                                 f"{low:.4g} to {high:.4g} {r.units or ''}".rstrip() + "."))
     return found
 
 
@@ -256,7 +256,7 @@ def _mark(axes: Any, across: Any, up: Any, name: str) -> None:
     from matplotlib.patheffects import withStroke
 
     axes.plot(across, up, dict(zip(modes.keeps(), _MARKS))[name], color="black", fillstyle="none", markersize=4,
-              label=name, path_effects=[withStroke(linewidth=2.4, foreground="white")])  # fmt: skip
+              label=name, path_effects=[withStroke(linewidth=2.4, foreground="white")])
 
 
 def _extent(box: Box) -> tuple[float, ...]:
@@ -265,7 +265,7 @@ def _extent(box: Box) -> tuple[float, ...]:
 
 
 def _line_pictures(x: np.ndarray, y: np.ndarray, use: np.ndarray, r: Result, box: Box,
-                   limit_is: str = "bound", circle: str = "first broken value") -> list[str]:  # fmt: skip
+                   limit_is: str = "bound", circle: str = "first broken value") -> list[str]:
     """Original and error along one axis, in the middle 2000 values or about the first broken one."""
     x, y, use = x.reshape(-1), y.reshape(-1), use.reshape(-1)
     along = -1 if (r.shape or (1,))[-1] > 1 else -2
@@ -302,7 +302,7 @@ def _both(x: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, str, str, str]
 
 
 def _kept_line(x: np.ndarray, y: np.ndarray, use: np.ndarray, places: dict[str, np.ndarray], r: Result, box: Box,
-               where: str) -> list[str]:  # fmt: skip
+               where: str) -> list[str]:
     """Where a row breaks what is kept: the part with the most places."""
     x, y, use = x.reshape(-1), y.reshape(-1), use.reshape(-1)
     places = {name: p.reshape(-1) for name, p in places.items()}
@@ -336,7 +336,7 @@ def _quantity(o: Outcome, source: Source) -> list[str]:
     name = title(o.of).replace(f" {limit!r}", "", 1)  # beside an axis the limit would be read as a factor
     r = Result(name, Promise("absolute", limit), was.dtype, tuple(s.stop for s in box),
                [source.axes()[k] for k in kept], northward=len(kept) > 1 and source.northward(kept[-2]),
-               first=Found(o.index, "", "", o.error), limits=(limit, limit))  # fmt: skip
+               first=Found(o.index, "", "", o.error), limits=(limit, limit))
     use = np.isfinite(was) & np.isfinite(became)
     if was.ndim == 1 or min(was.shape) == 1:
         return _line_pictures(was, became, use, r, box, "limit", "worst output")
