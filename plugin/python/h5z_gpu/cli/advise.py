@@ -67,8 +67,6 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="a bound to try in place of a proposal, such as tas=absolute:0.05")
     add_keep(parser, "beside bounds that are proposed, but point-wise ones")
     add_quantities(parser, "search the loosest bounds with which this moves by no more than LIMIT")
-    parser.add_argument("--seed", type=int, default=0,
-                        help="which chunks are sampled (default 0); the same seed samples the same")
     parser.add_argument("--unpack", action="store_true",
                         help="advise on packed integers (scale_factor, add_offset) too, as floating-point numbers")
     parser.add_argument("--html", metavar="FILE", help="write a page with the curves, in one file (needs matplotlib)")
@@ -80,8 +78,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Advises; the exit status."""
-    if args.seed < 0:
-        raise Problem(f"--seed {args.seed}: a number from 0 on is needed")
     if args.html:
         from . import page
 
@@ -95,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         searched: list[Found] = []
         if quantities:
             named, searched = bounds_for(file, quantities, named, keep=keep_from(args))
-        found = advise(file, named, seed=args.seed, kept=kept, unpack=args.unpack, keep=keep_from(args),
+        found = advise(file, named, kept=kept, unpack=args.unpack, keep=keep_from(args),
                        fixed=frozenset(name for each in searched for name in each.hows))
         total = os.path.getsize(args.file)
         netcdf = "_NCProperties" in file.attrs or any(k.why == "is a coordinate" for k in kept)
@@ -120,15 +116,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: int = 0, quick: bool = False,
+def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, quick: bool = False,
            kept: Optional[list[Kept]] = None, unpack: bool = False,
            keep: tuple[str, ...] = (), fixed: frozenset[str] = frozenset()) -> list[Advice]:
     """Advice on each variable of a file that may lose bits; `kept` takes the datasets that stay as they are.
 
     `named`, modes and bounds by name, is in place of proposals; the bounds of those in `fixed` hold for the chunks,
-    codec and fill value of `repack` alone. `seed` says which chunks are sampled. With `quick` there is only what is to
-    be done: no curves, no prediction. With `unpack` packed integers are looked at as the values that they stand for.
-    `keep` is kept beside proposed bounds that take it.
+    codec and fill value of `repack` alone. With `quick` there is only what is to be done: no curves, no prediction.
+    With `unpack` packed integers are looked at as the values that they stand for. `keep` is kept beside proposed bounds
+    that take it.
     """
     from .objects import datasets
     from .integers import compresses, saved
@@ -151,7 +147,7 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
                         "they often take less room, see --unpack")
             kept.append(Kept(name, why or "is a virtual dataset", note))
             if not quick and compresses(dataset, lossless=True):
-                kept[-1].saved, kept[-1].at_once = saved(dataset, seed), compresses(dataset, lossless=False)
+                kept[-1].saved, kept[-1].at_once = saved(dataset), compresses(dataset, lossless=False)
         elif (lost := lossy_already(dataset)) is not None:
             kept.append(Kept(name, f"is lossy already, by {lost}", "a second loss would add to the first"))
         elif dataset.id.get_type().get_size() != dataset.dtype.itemsize:
@@ -170,13 +166,13 @@ def advise(file: h5py.File, named: Optional[dict[str, Asked]] = None, *, seed: i
         for dataset in chosen:
             share = int(budget * dataset.size * dataset.dtype.itemsize / max(1, sizes))
             asked = named.get(dataset.name.strip("/"))
-            found.append(_advise(dataset, asked, keep, seed, quick, share, most, CURVE_BYTES // len(chosen),
+            found.append(_advise(dataset, asked, keep, quick, share, most, CURVE_BYTES // len(chosen),
                                  dataset.name.strip("/") in fixed))
             done(dataset.size * dataset.dtype.itemsize)
     return found
 
 
-def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...], seed: int, quick: bool, share: int,
+def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...], quick: bool, share: int,
             first_bytes: int, for_curves: int, fixed: bool = False) -> Advice:
     from .packed import Unpacked
     from .proposal import propose, sentinel
@@ -190,7 +186,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
         fill, against = np.full((), np.nan, packed.dtype), None
     chunk = chunk_of(dataset)
     bytes_each = math.prod(chunk) * dataset.dtype.itemsize
-    sampler = Sampler(dataset, chunk, seed)
+    sampler = Sampler(dataset, chunk)
     first = [sampler.read(box) for box in sampler.draw(max(2, first_bytes // bytes_each))]
     own = fill is not None or fixed
     hidden = None if own else sentinel(np.concatenate([b[np.isfinite(b)] for b in first]))
@@ -221,7 +217,7 @@ def _advise(dataset: h5py.Dataset, asked: Optional[Asked], keep: tuple[str, ...]
     if quick:
         return advice
     if advice.chunk != chunk:
-        sampler = Sampler(dataset, advice.chunk, seed)
+        sampler = Sampler(dataset, advice.chunk)
         bytes_each = math.prod(advice.chunk) * dataset.dtype.itemsize
     advice.chunks = sampler.total
     _curves(advice, max(whole, key=lambda b: float(np.count_nonzero(usable(b, fill)))), for_curves)

@@ -29,9 +29,9 @@ def compresses(dataset: h5py.Dataset, lossless: bool) -> bool:
     return not filters_of(dataset) or (lossless and saved(dataset) >= _GAIN * dataset.id.get_storage_size())
 
 
-def saved(dataset: h5py.Dataset, seed: int = 0) -> float:
+def saved(dataset: h5py.Dataset) -> float:
     """Bytes that compression of a dataset of integers saves, from a few chunks; 0 where they cannot be read."""
-    sampler = Sampler(dataset, chunk_of(dataset), seed)
+    sampler = Sampler(dataset, chunk_of(dataset))
     boxes = sampler.draw(_SAMPLED)
     try:
         blocks = [whole_chunk(sampler.read(b), sampler.chunk, None) for b in boxes]
