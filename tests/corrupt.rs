@@ -149,7 +149,7 @@ fn samples_cover_every_codec_and_decode() {
         decode(frame).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut again = frame.clone();
         seal(&mut again);
-        assert!(again == *frame, "{name}: the checksum by the book is another one");
+        assert!(again == *frame, "{name}: the checksum of tests/common/seal.rs is another one");
     }
 }
 

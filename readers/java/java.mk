@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make java    the jar with which netCDF-Java, and so Panoply, THREDDS, ToolsUI and IDV, reads: target/java/$(JAR_NAME).
-#              Then its check: all golden vectors, frames to be refused, frames that are changed at random, speed.
+#              Then its check: all golden vectors, frames to be refused, random frames that the tests of the crate left,
+#              frames that are changed at random, speed.
 #              NETCDF_JAVA=netcdfAll.jar (a class path) adds values that netCDF-Java reads out of tests/files
 #
 # The jar is compiled against src/stub, two classes of netCDF-Java as far as they are used, and holds neither. It needs
@@ -32,8 +33,10 @@ target/java/check/made: $(call java_sources,check) $(JAR)
 
 java: target/java/check/made
 	@echo "$(JAR): $$(wc -c <$(JAR)) bytes"
-	@java -ea -cp $(JAR):target/java/check org.h5zgpu.check.Vectors tests/vectors
+	@java -ea -cp $(JAR):target/java/check org.h5zgpu.check.Vectors tests/vectors $(wildcard $(BUILDS)/tmp/readers)
 	@java -ea -Xmx256m -cp $(JAR):target/java/check org.h5zgpu.check.Damage tests/vectors 20 1
 	@java -cp $(JAR):target/java/check org.h5zgpu.check.Speed tests/vectors/v1
+	@$(if $(wildcard $(BUILDS)/tmp/readers),:,echo \
+	    "Not tried: random frames. cargo test -p h5z-gpu --test promises leaves them")
 	@$(if $(NETCDF_JAVA),NETCDF_JAVA='$(NETCDF_JAVA)' python3 $(JAVA_TREE)/values.py $(JAR),echo \
 	    "Not tried: netCDF-Java itself. NETCDF_JAVA=netcdfAll.jar adds it")

@@ -5,12 +5,15 @@ frames.
 It is loaded from its file, as somebody would who has neither plugin nor package.
 """
 import importlib.util
+import os
+import struct
 import sys
 import tomllib
 import types
+from pathlib import Path
 
 import pytest
-from conftest import PLUGIN, ROOT, clean, python, run
+from conftest import LONG, PLUGIN, ROOT, THIRD, clean, python, run
 
 SOURCE = ROOT / "plugin/python/h5z_gpu/reference.py"
 VECTORS = ROOT / "tests/vectors/v1"
@@ -53,6 +56,28 @@ def test_every_frame_to_refuse_is_refused_by_its_rule(reference):
         with pytest.raises(reference.Refused) as refused:
             reference.decode((VECTORS / f"refused/{name}.bin").read_bytes(), limit=entry["raw_bytes"])
         assert str(refused.value).split(":")[0] == entry["rule"], f"{name}: {refused.value}"
+
+
+# Frames with the library's answers, which tests/promises/readers.rs leaves.
+ANSWERS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/readers"
+
+
+@pytest.mark.parametrize("name", ["written", "random", "interpolated", "broken", "changed", "changed-planes"])
+def test_it_answers_as_the_library(reference, name):
+    """To one frame of nine, and at three commits in a row to others; to all of them with H5Z_GPU_TEST_LONG=1."""
+    file = ANSWERS / name
+    assert file.exists(), f"{file} is missing: run `cargo test -p h5z-gpu --test promises`"
+    content, at, k = file.read_bytes(), 0, 3 * int(THIRD or 0)
+    while at < len(content):
+        length, expected, want = struct.unpack_from("<IIQ", content, at)
+        at, k = at + 16 + length, k + 1
+        if k % 9 and not LONG:
+            continue
+        try:
+            found = fnv(reference.decode(content[at - length : at], expected))
+        except reference.Refused:
+            found = f"{0:016x}"
+        assert found == f"{want:016x}", f"the frame in {file} that ends at byte {at}"
 
 
 def test_a_reader_without_a_rule_reads_the_frames_that_break_it(reference, monkeypatch):

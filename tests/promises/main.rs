@@ -3,15 +3,14 @@
 //! compiled and linked once, and long ones run beside each other. Tests that need a program to themselves are files
 //! beside this folder.
 
-#[path = "../tools/decode_by_the_book.rs"]
-mod book;
 #[path = "../common/mod.rs"]
 mod common;
 
 mod bound;
-mod by_the_book;
+mod documents;
 mod never_larger;
 mod planes;
+mod readers;
 mod refused;
 mod rewrite;
 mod rules;

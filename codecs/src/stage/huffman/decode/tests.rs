@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Streams of every kind come back, by one reader and by two. What streams mean, and which are refused, the second
-//! decoder says: tests/promises/by_the_book.rs.
+//! Streams of every kind come back, by one reader and by two. What streams mean, and which are refused, other
+//! decoders say: tests/promises/readers.rs.
 
 use super::super::{Encoder, Histogram, stream_capacity, symbols};
 use super::*;
