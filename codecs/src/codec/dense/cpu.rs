@@ -18,15 +18,13 @@ use super::tables::Counts;
 use super::vectors;
 use crate::bound::Used;
 use crate::codec::chunk::Chunk;
-use crate::codec::lorenzo::cpu::{Start, start};
-use crate::codec::lorenzo::encode::{self, ChunkValues, Numbers, Push};
+use crate::codec::lorenzo::cpu::{first_pass, start};
+use crate::codec::lorenzo::encode::{self, ChunkValues, Numbers, Predicted, Push};
 use crate::codec::lorenzo::format::{self, Class, Coding, FILTERED, Kind, Predictor};
-use crate::codec::lorenzo::outliers;
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::frame::{Header, Writer};
-use crate::scalar::{Bits, Scalar};
-use crate::simd::vectorize;
+use crate::scalar::Scalar;
 use crate::stage::{estimate, lorenzo};
 use crate::{memory, parallel};
 
@@ -43,19 +41,12 @@ pub(super) fn encode<S: Scalar>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    let (source, fill) = (Numbers(values, |x| x), chunk.params.fill.map(S::Bits::from_u64));
-    let Some(Start { grid, used, base, header }) = start(&source, fill, used, header, Contexts::UNIT) else {
+    let source = Numbers(values, |x| x);
+    let Some((plan, header)) = start(&source, chunk.params.fill, used, header, Contexts::UNIT) else {
         return Ok(false);
     };
-    let tiles = grid.tiles();
-    let per_run = parallel::run_length(tiles, chunk.threads);
-    let (runs, plan) = (tiles.div_ceil(per_run), ChunkValues { values: &source, grid: &grid, used, base, fill });
-    let planned = parallel::try_map(runs, chunk.threads, |i| {
-        vectorize(
-            #[inline(always)]
-            || encode::plan(&plan, i * per_run..tiles.min((i + 1) * per_run), Run::default()),
-        )
-    })?;
+    let (per_run, planned) = first_pass(&plan, chunk.threads, |_| Ok(Run::default()))?;
+    let runs = planned.len();
     let filters = fit(&planned)?;
     let coded = parallel::try_map(runs, chunk.threads, |i| planned[i].contexts(&filters))?;
     let mut counts = Counts::new()?;
@@ -67,11 +58,12 @@ pub(super) fn encode<S: Scalar>(
     writer.section(|o| {
         memory::reserve(o, 1 << 15)?;
         write_head(&filters, &tables, o);
-        format::write_base(S::from_f64(base), o);
+        format::write_base(S::from_f64(plan.base), o);
         Ok(())
     })?;
     writer.section(|o| written.iter().try_for_each(|run| memory::append(o, &run.kinds)))?;
-    writer.section(|o| format::write_lengths(written.iter().flat_map(|run| &run.lens).copied(), tiles, o))?;
+    writer
+        .section(|o| format::write_lengths(written.iter().flat_map(|run| &run.lens).copied(), plan.grid.tiles(), o))?;
     writer.section(|o| written.iter().try_for_each(|run| memory::append(o, &run.payload)))?;
     writer.seal(chunk.threads);
     Ok(true)
@@ -89,29 +81,20 @@ struct Run {
 struct Planned {
     extents: [usize; 3],
     predictor: Predictor,
-    /// Whether there are outliers, and their bytes.
-    has_outliers: bool,
-    outliers: usize,
+    /// Where there are outliers, their bytes.
+    outliers: Option<usize>,
 }
 
 impl<S: Scalar> Push<S> for Run {
+    fn outliers(&mut self) -> &mut Vec<u8> {
+        &mut self.outliers
+    }
+
     #[inline(always)]
-    fn push(
-        &mut self,
-        x: &[S],
-        extents: [usize; 3],
-        residuals: &[i32],
-        predictor: Predictor,
-        regular: Option<&[u8]>,
-    ) -> Result<()> {
-        let before = self.outliers.len();
-        if let Some(regular) = regular {
-            outliers::write(x, extents, regular, &mut self.outliers)?;
-        }
+    fn push(&mut self, Predicted { extents, residuals, predictor, outliers }: Predicted<'_>) -> Result<()> {
         memory::append(&mut self.residuals, residuals)?;
-        let outliers = self.outliers.len() - before;
         memory::reserve(&mut self.tiles, 1)?;
-        self.tiles.push(Planned { extents, predictor, has_outliers: regular.is_some(), outliers });
+        self.tiles.push(Planned { extents, predictor, outliers });
         Ok(())
     }
 }
@@ -127,13 +110,6 @@ impl Planned {
             Predictor::Lorenzo(axes) if vectors::are(self.extents) => Some(axes),
             _ => None,
         }
-    }
-
-    /// Its quanta, from residuals of Lorenzo prediction.
-    fn quanta(&self, residuals: &[i32], axes: u8) -> Result<Vec<i32>> {
-        let mut quanta = memory::collect(residuals.len(), residuals.iter().copied())?;
-        lorenzo::integrate(&mut quanta, self.extents, axes);
-        Ok(quanta)
     }
 }
 
@@ -158,14 +134,15 @@ fn fit(runs: &[Run]) -> Result<Filters> {
     if of_vectors.is_empty() {
         return Ok(plain);
     }
-    let mut fit = vectors::Fit::default();
+    let (mut fit, mut work) = (vectors::Fit::default(), Work::new()?);
     for (tile, residuals) in &of_vectors {
         if let Some(axes) = tile.vectors() {
-            fit.add(tile.extents, &tile.quanta(residuals, axes)?);
+            work.put(residuals);
+            lorenzo::integrate(&mut work.numbers, tile.extents, axes);
+            fit.add(tile.extents, &work.numbers);
         }
     }
     let vectors = Filters { vectors: Some(fit.weights()), ..plain };
-    let mut work = Work::new()?;
     let mut bits = |filters: &Filters| -> Result<u64> {
         let mut counts = Counts::new()?;
         for (tile, residuals) in &of_vectors {
@@ -197,10 +174,12 @@ enum Prediction {
     },
 }
 
-/// Working memory of one thread, and the numbers of the last tile, with their contexts.
+/// Working memory of one thread.
 struct Work {
     scratch: rans::Scratch,
+    /// Numbers of a tile.
     numbers: Vec<i32>,
+    /// Those that are coded, with their contexts.
     coded: Vec<(u16, i32)>,
     bits: Vec<u8>,
 }
@@ -209,47 +188,54 @@ impl Work {
     fn new() -> Result<Self> {
         Ok(Work {
             scratch: rans::Scratch::new()?,
-            numbers: memory::zeros(LORENZO_TILE)?,
+            numbers: memory::with_capacity(LORENZO_TILE)?,
             coded: Vec::new(),
             bits: memory::zeros(LORENZO_TILE)?,
         })
+    }
+
+    fn put(&mut self, numbers: &[i32]) {
+        self.numbers.clear();
+        self.numbers.extend_from_slice(numbers);
+    }
+
+    /// Finds the contexts of the numbers, which are used up.
+    fn walk(&mut self, extents: [usize; 3], shape: Shape<'_>) -> Result<()> {
+        self.coded.clear();
+        memory::reserve(&mut self.coded, 2 * self.numbers.len())?;
+        rans::contexts(extents, shape, &mut self.numbers, &mut self.scratch, &mut self.coded);
+        Ok(())
     }
 }
 
 impl Planned {
     /// Finds its numbers and their contexts.
     fn contexts(&self, own: &[i32], filters: &Filters, work: &mut Work) -> Result<Prediction> {
-        let Work { scratch, numbers, coded, bits } = work;
-        let mut walk = |shape: Shape<'_>, of: &[i32], coded: &mut Vec<(u16, i32)>| -> Result<()> {
-            coded.clear();
-            memory::reserve(coded, 2 * of.len())?;
-            numbers[..of.len()].copy_from_slice(of);
-            rans::contexts(self.extents, shape, &mut numbers[..of.len()], scratch, coded);
-            Ok(())
-        };
+        work.put(own);
         if let (Some(axes), Some(weights)) = (self.vectors(), &filters.vectors)
             && own.iter().any(|&r| r != 0)
         {
-            let quanta = self.quanta(own, axes)?;
-            let period = vectors::period(self.extents, &quanta)?;
-            walk(Shape::Vectors { period, weights }, &quanta, coded)?;
+            lorenzo::integrate(&mut work.numbers, self.extents, axes);
+            let period = vectors::period(self.extents, &work.numbers)?;
+            work.walk(self.extents, Shape::Vectors { period, weights })?;
             return Ok(Prediction::Vectors { period });
         }
         let axes = match self.predictor {
             Predictor::Lorenzo(axes) => axes,
             Predictor::Interpolation(_) => {
-                walk(Shape::Interpolation, own, coded)?;
+                work.walk(self.extents, Shape::Interpolation)?;
                 return Ok(Prediction::Alone);
             }
         };
         if let weights @ Some(_) = filters.axes[usize::from(axes)].as_ref() {
-            walk(Shape::Lorenzo { axes, weights }, own, coded)?;
-            let left: Vec<i32> = memory::collect(own.len(), coded.iter().map(|coded| coded.1))?;
-            if estimate::cost(&left, bits) < estimate::cost(own, bits) {
+            work.walk(self.extents, Shape::Lorenzo { axes, weights })?;
+            work.numbers.iter_mut().zip(&work.coded).for_each(|(left, coded)| *left = coded.1);
+            if estimate::cost(&work.numbers, &mut work.bits) < estimate::cost(own, &mut work.bits) {
                 return Ok(Prediction::Filter);
             }
+            work.put(own);
         }
-        walk(Shape::Lorenzo { axes, weights: None }, own, coded)?;
+        work.walk(self.extents, Shape::Lorenzo { axes, weights: None })?;
         Ok(Prediction::Alone)
     }
 }
@@ -294,12 +280,12 @@ impl RunCoded {
         let (mut coded, mut outliers, mut words, mut x) = (&self.coded[..], &run.outliers[..], Vec::new(), Vec::new());
         for (k, (tile, &(numbers, prediction))) in run.tiles.iter().zip(&self.tiles).enumerate() {
             let own = coded.split_off(..numbers).unwrap_or_default();
-            let (own_outliers, rest) = outliers.split_at(tile.outliers);
+            let (own_outliers, rest) = outliers.split_at(tile.outliers.unwrap_or(0));
             outliers = rest;
             let out = &mut done.payload;
             let start = out.len();
             memory::append(out, own_outliers)?;
-            let mut kind = Kind { predictor: tile.predictor, class: Class::Coded, outliers: tile.has_outliers };
+            let mut kind = Kind { predictor: tile.predictor, class: Class::Coded, outliers: tile.outliers.is_some() };
             let mut bits = 0;
             match prediction {
                 Prediction::Alone if own.iter().all(|coded| coded.1 == 0) => kind.class = Class::Empty,

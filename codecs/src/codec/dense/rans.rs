@@ -58,64 +58,56 @@ impl Coder {
     ) -> Result<(), Damage> {
         vectorize(
             #[inline(always)]
-            || self.decode_words(bytes, extents, shape, scratch, residuals),
-        )
-    }
-
-    #[inline(always)]
-    fn decode_words(
-        &self,
-        bytes: &[u8],
-        extents: [usize; 3],
-        shape: Shape<'_>,
-        scratch: &mut Scratch,
-        residuals: &mut [i32],
-    ) -> Result<(), Damage> {
-        let (words, rest) = bytes.as_chunks::<2>();
-        let ([low, high, words @ ..], [], false) = (words, rest, self.all.is_empty()) else {
-            return Err(format!("{} bytes of residuals by {} tables", bytes.len(), self.all.len()).into());
-        };
-        let mut state = u32::from(u16::from_le_bytes(*low)) | u32::from(u16::from_le_bytes(*high)) << 16;
-        if state < LEAST {
-            return Err(format!("a state of {state}").into());
-        }
-        let mut at = 0;
-        let mut refill = |state: u32| {
-            let word = words.get(at).map_or(0, |word| u16::from_le_bytes(*word));
-            let is_low = state < LEAST;
-            at += usize::from(is_low);
-            if is_low { state << 16 | u32::from(word) } else { state }
-        };
-        walk::<true>(
-            extents,
-            shape,
-            residuals,
-            &mut scratch.magnitudes,
-            &mut scratch.rows,
-            #[inline(always)]
-            |group, expected, _| {
-                let table = usize::from(self.tables[group * EIGHTHS + expected / 8]);
-                let slot = state & MASK;
-                let token = self.slots[table << FREQUENCY_BITS | slot as usize];
-                let (frequency, start) = self.all[table].tokens[usize::from(token)];
-                state = refill(u32::from(frequency) * (state >> FREQUENCY_BITS) + slot - u32::from(start));
-                let (mut bits, mut count, mut shift) = (0, tokens::bits(token), 0);
-                while count > 0 {
-                    let piece = count.min(PIECE);
-                    bits |= (state & ((1 << piece) - 1)) << shift;
-                    state = refill(state >> piece);
-                    shift += piece;
-                    count -= piece;
+            || {
+                let (words, rest) = bytes.as_chunks::<2>();
+                let ([low, high, words @ ..], [], false) = (words, rest, self.all.is_empty()) else {
+                    return Err(format!("{} bytes of residuals by {} tables", bytes.len(), self.all.len()).into());
+                };
+                let mut state = u32::from(u16::from_le_bytes(*low)) | u32::from(u16::from_le_bytes(*high)) << 16;
+                if state < LEAST {
+                    return Err(format!("a state of {state}").into());
                 }
-                tokens::residual(token, bits)
+                let mut at = 0;
+                let mut refill = |state: u32| {
+                    let word = words.get(at).map_or(0, |word| u16::from_le_bytes(*word));
+                    let is_low = state < LEAST;
+                    at += usize::from(is_low);
+                    if is_low { state << 16 | u32::from(word) } else { state }
+                };
+                walk::<true>(
+                    extents,
+                    shape,
+                    residuals,
+                    &mut scratch.magnitudes,
+                    &mut scratch.rows,
+                    #[inline(always)]
+                    |group, expected, _| {
+                        let table = usize::from(self.tables[group * EIGHTHS + expected / 8]);
+                        let slot = state & MASK;
+                        let token = self.slots[table << FREQUENCY_BITS | slot as usize];
+                        let (frequency, start) = self.all[table].tokens[usize::from(token)];
+                        state = refill(u32::from(frequency) * (state >> FREQUENCY_BITS) + slot - u32::from(start));
+                        let (mut bits, mut count, mut shift) = (0, tokens::bits(token), 0);
+                        while count > 0 {
+                            let piece = count.min(PIECE);
+                            bits |= (state & ((1 << piece) - 1)) << shift;
+                            state = refill(state >> piece);
+                            shift += piece;
+                            count -= piece;
+                        }
+                        tokens::residual(token, bits)
+                    },
+                );
+                if state != LEAST || at != words.len() {
+                    return Err(format!(
+                        "{} words of residuals, {at} used, and a state of {state} at their end",
+                        words.len()
+                    )
+                    .into());
+                }
+                Ok(())
             },
-        );
-        if state != LEAST || at != words.len() {
-            return Err(
-                format!("{} words of residuals, {at} used, and a state of {state} at their end", words.len()).into()
-            );
-        }
-        Ok(())
+        )
     }
 
     /// Appends a tile's residuals, coded.

@@ -2,7 +2,7 @@
 //! Sections and threads: over runs of tiles when encoding, over parts of the chunk when decoding.
 
 use super::decode::{self, Context, Place, Scratch};
-use super::encode::{self, ChunkValues, Numbers, Run, Source};
+use super::encode::{self, ChunkValues, Numbers, Push, Run, Source};
 use super::format::{self, Coded, Coding, Tiles};
 use crate::bound::{Tolerance, Used};
 use crate::codec::chunk::Chunk;
@@ -17,6 +17,7 @@ use crate::stage::huffman::{self, Buffer, Decoder, Encoder, Histogram};
 use crate::stage::quantize::{self, NO_BASE};
 use crate::stage::tiles::{Grid, Share};
 use crate::{memory, parallel};
+use std::ops::Range;
 
 /// Encodes a chunk. False: its payload may be too long for the starts.
 pub(crate) fn encode<S: Scalar>(
@@ -29,22 +30,16 @@ pub(crate) fn encode<S: Scalar>(
     encode_source(&Numbers(values, |x| x), chunk, used, header, out)
 }
 
-/// What the first pass goes by, and the header that says so.
-pub(crate) struct Start {
-    pub(crate) grid: Grid,
-    pub(crate) used: Used,
-    pub(crate) base: f64,
-    pub(crate) header: Header,
-}
-
-/// Finds it; `None` where the payload may be too long for starts that count `unit` bytes.
-pub(crate) fn start<S: Scalar>(
-    values: &dyn Source<S>,
-    fill: Option<S::Bits>,
+/// What the first pass goes by, and the header that says so. `None` where the payload may be too long for starts that
+/// count `unit` bytes.
+pub(crate) fn start<'a, S: Scalar>(
+    values: &'a dyn Source<S>,
+    fill: Option<u64>,
     used: Used,
     header: Header,
     unit: u32,
-) -> Option<Start> {
+) -> Option<(ChunkValues<'a, S>, Header)> {
+    let fill = fill.map(S::Bits::from_u64);
     let grid = Grid::new(header.extents.as_slice(), LORENZO_TILE)?;
     // No tile's payload is longer than its values, or, for a few values, than four units.
     if values.len() * S::SIZE / unit as usize + 4 * grid.tiles() > u32::MAX as usize {
@@ -62,7 +57,27 @@ pub(crate) fn start<S: Scalar>(
     };
     let used = Used { tolerance, ..used };
     let header = if header.mode == Mode::Lossless { header } else { Header { used: used.value(), ..header } };
-    Some(Start { grid, used, base, header })
+    Some((ChunkValues { values, grid, used, base, fill }, header))
+}
+
+/// The first pass over all tiles: how many there are in a run, and the runs. `new` is a run before its tiles.
+pub(crate) fn first_pass<S: Scalar, R: Push<S> + Send>(
+    plan: &ChunkValues<'_, S>,
+    threads: usize,
+    new: impl Fn(Range<usize>) -> Result<R> + Sync,
+) -> Result<(usize, Vec<R>)> {
+    let tiles = plan.grid.tiles();
+    let per_run = parallel::run_length(tiles, threads);
+    let runs = parallel::try_map(tiles.div_ceil(per_run), threads, |i| {
+        vectorize(
+            #[inline(always)]
+            || {
+                let tiles = i * per_run..tiles.min((i + 1) * per_run);
+                encode::plan(plan, tiles.clone(), new(tiles)?)
+            },
+        )
+    })?;
+    Ok((per_run, runs))
 }
 
 /// The same of what need not be values of its own type. Of the chunk fill value and threads count.
@@ -73,29 +88,17 @@ pub(crate) fn encode_source<S: Scalar>(
     header: Header,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    let fill = chunk.params.fill.map(S::Bits::from_u64);
-    let Some(Start { grid, used, base, header }) = start(values, fill, used, header, Huffman::UNIT) else {
+    let Some((plan, header)) = start(values, chunk.params.fill, used, header, Huffman::UNIT) else {
         return Ok(false);
     };
-    let tiles = grid.tiles();
-    let per_run = parallel::run_length(tiles, chunk.threads);
-    let (runs, plan) = (tiles.div_ceil(per_run), ChunkValues { values, grid: &grid, used, base, fill });
-    let planned = parallel::try_map(runs, chunk.threads, |i| {
-        vectorize(
-            #[inline(always)]
-            || {
-                let (first, last) = (i * per_run, tiles.min((i + 1) * per_run));
-                encode::plan(&plan, first..last, Run::new(first, last)?)
-            },
-        )
-    })?;
+    let (_, planned) = first_pass(&plan, chunk.threads, |tiles| Run::new(tiles.start, tiles.end))?;
     // One codebook for all tiles.
     let mut histogram = Histogram::new();
     planned.iter().for_each(|run| histogram.merge(&run.histogram));
     let lengths = codebook::choose_codebook(&histogram.counts());
     let encoder = Encoder::new(&lengths);
     // For each run the payloads' lengths, the kinds, and the payloads.
-    let coded = parallel::try_map(runs, chunk.threads, |i| {
+    let coded = parallel::try_map(planned.len(), chunk.threads, |i| {
         let (mut kinds, mut payload) = (Vec::new(), Vec::new());
         let lens = vectorize(
             #[inline(always)]
@@ -107,11 +110,12 @@ pub(crate) fn encode_source<S: Scalar>(
     writer.section(|o| {
         memory::reserve(o, 1 + LORENZO_SYMBOLS)?;
         format::write_codebook(&lengths, o);
-        format::write_base(S::from_f64(base), o);
+        format::write_base(S::from_f64(plan.base), o);
         Ok(())
     })?;
     writer.section(|o| coded.iter().try_for_each(|(_, kinds, _)| memory::append(o, kinds)))?;
-    writer.section(|o| format::write_lengths(coded.iter().flat_map(|(lens, ..)| lens).copied(), tiles, o))?;
+    writer
+        .section(|o| format::write_lengths(coded.iter().flat_map(|(lens, ..)| lens).copied(), plan.grid.tiles(), o))?;
     writer.section(|o| {
         memory::reserve(o, coded.iter().map(|(.., payload)| payload.len()).sum())?;
         coded.iter().try_for_each(|(.., payload)| memory::append(o, payload))

@@ -78,7 +78,7 @@ impl<S: Scalar, N: Copy + Sync, F: Fn(N) -> S + Sync> Source<S> for Numbers<'_, 
 /// What does not change from tile to tile.
 pub(crate) struct ChunkValues<'a, S: Scalar> {
     pub(crate) values: &'a dyn Source<S>,
-    pub(crate) grid: &'a Grid,
+    pub(crate) grid: Grid,
     pub(crate) used: Used,
     pub(crate) base: f64,
     pub(crate) fill: Option<S::Bits>,
@@ -142,17 +142,20 @@ impl<S: Scalar> Scratch<S> {
     }
 }
 
+/// A tile after the first pass.
+pub(crate) struct Predicted<'a> {
+    pub(crate) extents: [usize; 3],
+    pub(crate) residuals: &'a [i32],
+    pub(crate) predictor: Predictor,
+    /// Where there are outliers, their bytes: the last of the run's.
+    pub(crate) outliers: Option<usize>,
+}
+
 /// What takes tiles after the first pass, one after the other.
 pub(crate) trait Push<S> {
-    /// Adds a tile. `regular` marks the values that are no outliers, where there are some.
-    fn push(
-        &mut self,
-        x: &[S],
-        extents: [usize; 3],
-        residuals: &[i32],
-        predictor: Predictor,
-        regular: Option<&[u8]>,
-    ) -> Result<()>;
+    /// Outliers of the tiles so far.
+    fn outliers(&mut self) -> &mut Vec<u8>;
+    fn push(&mut self, tile: Predicted<'_>) -> Result<()>;
 }
 
 /// First pass over some tiles, which go to `run`.
@@ -173,7 +176,7 @@ pub(crate) fn plan<S: Scalar, R: Push<S>>(plan: &ChunkValues<'_, S>, tiles: Rang
             &mut s;
         let (x, regular) = (&mut x[..n], &mut regular[..n]);
         let (quanta, residuals) = (&mut quanta[..n], &mut residuals[..n]);
-        plan.values.gather(plan.grid, &tile, x);
+        plan.values.gather(&plan.grid, &tile, x);
         let found = coarse.quantize(x, plan.fill, limits.as_ref(), quanta, regular);
         if found.outliers {
             bridge(quanta, regular, tile.extents[2]);
@@ -227,7 +230,12 @@ pub(crate) fn plan<S: Scalar, R: Push<S>>(plan: &ChunkValues<'_, S>, tiles: Rang
                 }
             }
         }
-        run.push(x, tile.extents, residuals, predictor, outliers.then_some(&*regular))?;
+        let before = run.outliers().len();
+        if outliers {
+            outliers::write(x, tile.extents, regular, run.outliers())?;
+        }
+        let outliers = outliers.then(|| run.outliers().len() - before);
+        run.push(Predicted { extents: tile.extents, residuals, predictor, outliers })?;
     }
     Ok(run)
 }
@@ -247,36 +255,29 @@ impl Run {
 }
 
 impl<S: Scalar> Push<S> for Run {
+    fn outliers(&mut self) -> &mut Vec<u8> {
+        &mut self.outliers
+    }
+
     #[inline(always)]
-    fn push(
-        &mut self,
-        x: &[S],
-        extents: [usize; 3],
-        residuals: &[i32],
-        predictor: Predictor,
-        regular: Option<&[u8]>,
-    ) -> Result<()> {
-        let n = x.len();
+    fn push(&mut self, tile: Predicted<'_>) -> Result<()> {
+        let Predicted { residuals, predictor, outliers, .. } = tile;
+        let n = residuals.len();
         let all = residuals.iter().fold(
             0,
             #[inline(always)]
             |a, &r| a | huffman::zigzag(r),
         );
         let width = 32 - all.leading_zeros();
-        let before = self.outliers.len();
-        let has_outliers = regular.is_some();
-        if let Some(regular) = regular {
-            outliers::write(x, extents, regular, &mut self.outliers)?;
-        }
         let mut planned = Planned {
-            kind: Kind { predictor, class: Class::Coded, outliers: has_outliers },
+            kind: Kind { predictor, class: Class::Coded, outliers: outliers.is_some() },
             symbols: 0,
             escapes: 0,
-            outliers: self.outliers.len() - before,
+            outliers: outliers.unwrap_or(0),
             width,
         };
         if planned.outliers + fixed_len(n, width) >= n * S::SIZE {
-            self.outliers.truncate(before);
+            self.outliers.truncate(self.outliers.len() - planned.outliers);
             planned = Planned { kind: Kind::RAW, outliers: 0, ..planned };
         } else if width == 0 {
             planned.kind.class = Class::Empty;
@@ -353,7 +354,7 @@ pub(crate) fn write_raw<S: Scalar>(
 ) -> Result<()> {
     memory::reserve(x, tile.len().saturating_sub(x.len()))?;
     x.resize(tile.len(), S::ZERO);
-    plan.values.gather(plan.grid, tile, x);
+    plan.values.gather(&plan.grid, tile, x);
     memory::reserve(out, tile.len() * S::SIZE)?;
     x.iter().for_each(|v| out.extend_from_slice(&v.bits().to_u64().to_le_bytes()[..S::SIZE]));
     Ok(())
