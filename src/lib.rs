@@ -35,6 +35,7 @@ mod device;
 mod engine;
 mod host;
 #[cfg(all(feature = "cuda", feature = "testing"))]
+#[path = "../tests/gpu/inside/mod.rs"]
 pub mod testing;
 mod typed;
 
