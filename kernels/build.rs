@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles `*.cu` of this folder into images that the library embeds; those of `testing` with the feature `testing`
-//! only.
+//! Compiles `*.cu` of this folder into images that the library embeds; those of `../tests/gpu/cuda` with the
+//! feature `testing` only.
 //!
 //! `H5Z_GPU_CUDA` decides: `auto` (default) builds without GPU code, and says so, where no compiler works; `require`
 //! fails then; `off` does not look for one. `build/compiler.rs` says which one is taken. `H5Z_GPU_ARCHS` ("90", or

@@ -97,7 +97,7 @@ step words $python tests/check/words.py
 step figures $python tests/check/figures.py
 step imports $python tests/check/imports.py
 step rustfmt $cargo fmt --all --check
-step clang-format sh -c "git ls-files 'kernels/*.cu' 'kernels/*.cuh' | xargs .env/bin/clang-format --dry-run -Werror"
+step clang-format sh -c "git ls-files '*.cu' '*.cuh' | xargs .env/bin/clang-format --dry-run -Werror"
 step ruff .env/bin/ruff check
 step mypy .env/bin/mypy --config-file plugin/python/pyproject.toml
 step licences $python tests/check/licences.py

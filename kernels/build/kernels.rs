@@ -126,14 +126,16 @@ fn targets(compiler: &Compiler) -> Result<Vec<Target>, String> {
 
 /// The kernel files, and cargo told of all that they are made of. `common` decides the image of each.
 fn sources(cache: &Path, common: &impl Hash) -> Result<Vec<Source>, String> {
-    let mut folders = vec!["."];
-    if env::var_os("CARGO_FEATURE_TESTING").is_some() && Path::new("testing").is_dir() {
-        println!("cargo:rerun-if-changed=testing");
-        folders.push("testing");
+    let mut folders = vec![PathBuf::from(".")];
+    let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the package's folder");
+    let of_tests = Path::new(&here).with_file_name("tests/gpu/cuda");
+    if env::var_os("CARGO_FEATURE_TESTING").is_some() && of_tests.is_dir() {
+        println!("cargo:rerun-if-changed={}", of_tests.display());
+        folders.push(of_tests);
     }
     let mut found = Vec::new();
     let mut read = BTreeSet::new();
-    let files = folders.into_iter().flat_map(|folder| files(Path::new(folder)));
+    let files = folders.iter().flat_map(|folder| files(folder));
     for path in files.filter(|p| p.extension().is_some_and(|x| x == "cu")) {
         let mut texts = BTreeSet::new();
         with_includes(&path, &mut texts);

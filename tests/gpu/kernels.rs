@@ -112,7 +112,7 @@ fn chunks_of_all_magnitudes_by_the_kernels() {
 
 use h5z_gpu::testing::SOURCES as KERNELS;
 
-/// Folder of the kernels, a library for each of `kernels/*.cu` and `kernels/testing/*.cu`.
+/// Folder of the kernels, a library for each of `kernels/*.cu` and `tests/gpu/cuda/*.cu`.
 fn kernels() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -123,7 +123,7 @@ fn kernels() -> &'static Path {
         );
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
         std::fs::create_dir_all(&dir).unwrap();
-        let folders = [KERNELS.into(), Path::new(KERNELS).join("testing")];
+        let folders = [KERNELS.into(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/cuda")];
         let entries = folders.iter().flat_map(|folder: &PathBuf| std::fs::read_dir(folder).unwrap());
         std::thread::scope(|s| {
             for source in entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "cu")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chunks whose values are made, encoded, decoded and judged on the device, by the codecs' own kernels. The host sees
-//! headers and counts. For `gpu_check --values`; kernels/testing/values.cu is the other half.
+//! headers and counts. For `gpu_check --values`; tests/gpu/cuda/values.cu is the other half.
 
 use crate::cuda::{self, ALIGN, Buffer, Device, Failure, OwnStream};
 use crate::engine::gpu::decode::{self, BEHIND, DecodeGroup};
@@ -10,7 +10,7 @@ use codecs::frame::{self, STORED_HEADER};
 use codecs::keep::Keep;
 use codecs::params::Params;
 
-/// Where a chunk's values come from: the words of these names of `Piece` in kernels/testing/values/piece.cuh. What they
+/// Where a chunk's values come from: the words of these names of `Piece` in tests/gpu/cuda/values/piece.cuh. What they
 /// mean for each kind says make.cuh.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stage by stage: a kernel of `kernels/testing/check.cu` and the CPU's function over the same arrays.
+//! Stage by stage: a kernel of `tests/gpu/cuda/check_*.cu` and the CPU's function over the same arrays.
 //!
 //! A [`Stage`] holds a kernel's arrays and what the CPU makes of them; [`Stage::compare`] launches it and names the
 //! first item that differs. To add one: its kernel, its function in `h5z_gpu::testing::stages`, and a few lines here.

@@ -5,7 +5,7 @@ use super::super::Random;
 use h5z_gpu::testing::values::{self, Piece, Recipe};
 use h5z_gpu::{Bound, Codec, Dtype, Keep, Params, Request};
 
-/// Kinds of values, in the order of kernels/testing/values/make.cuh.
+/// Kinds of values, in the order of tests/gpu/cuda/values/make.cuh.
 pub const KINDS: [&str; 8] =
     ["patterns", "waves", "one-exponent", "near-steps", "largest", "subnormal", "any-bits", "plateaus"];
 /// Bounds that every pattern is given, from 1e-30 to 1e30 in even ratios.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What `gpu_check --values` tells its kernels of a chunk, and what it is told: src/testing/values.rs writes and reads
-// the same words. All chunks of a launch have as many values, and `parts` CTAs each.
+// What `gpu_check --values` tells its kernels of a chunk, and what it is told: tests/gpu/inside/values.rs writes and
+// reads the same words. All chunks of a launch have as many values, and `parts` CTAs each.
 #pragma once
 #include "prim/load.cuh"
 #include "prim/warp.cuh"

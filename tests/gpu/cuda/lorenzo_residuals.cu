@@ -4,8 +4,8 @@
 // `coarse` has a thread a tile, as cuSZ has (Tian et al., PACT 2020, doi:10.1145/3410463.3414624). `sync` has a CTA a
 // tile, whose threads find codewords' beginnings by themselves (Weissenberger & Schmidt, ICPP 2018,
 // doi:10.1145/3225058.3225076). Tables are made beforehand by `lorenzo_decode_tables`.
-#include "../lorenzo/payload.cuh"
-#include "../prim/dependent.cuh"
+#include "lorenzo/payload.cuh"
+#include "prim/dependent.cuh"
 
 namespace {
 
