@@ -72,7 +72,7 @@ def test_every_function_of_the_header_is_in_it(tmp_path):
         z.extract("h5z_gpu/plugin/libh5zgpu.so", tmp_path)
     plugin = tmp_path / "h5z_gpu/plugin"
     hdf5 = f"/usr/lib/{run('cc', '-print-multiarch').strip()}/hdf5/serial"
-    run("cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "c_api", ROOT / "plugin/tests/c_api.c",
+    run("cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "c_api", ROOT / "tests/hosts/c_api.c",
         plugin / "libh5zgpu.so",
         f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial", f"-L{hdf5}", "-lhdf5", "-lm", "-lpthread",
         f"-Wl,-rpath,{plugin}")

@@ -13,7 +13,7 @@ from programs import filters, stored_bytes, times
 
 def test_the_record_and_every_function_of_the_header(tmp_path):
     build = ("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L", "-o", tmp_path / "c_api")
-    here = (ROOT / "plugin/tests/c_api.c", PLUGIN, f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial")
+    here = (HERE / "c_api.c", PLUGIN, f"-I{ROOT}/plugin/include", "-I/usr/include/hdf5/serial")
     run(*build, *here, f"-L{hdf5_dir()}", "-lhdf5", "-lm", "-lpthread", f"-Wl,-rpath,{PLUGIN.parent}")
     text = run(tmp_path / "c_api")
     assert text.endswith(" all good\n"), text
