@@ -17,97 +17,70 @@ use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Slots of one size, 64 for each word of bits that tell which are taken.
+/// Slots for texts and thread handles, for paths and short lists, and for the codebook's lists: bytes of one, and words
+/// of 64 bits that tell which are taken.
+const SIZES: [(usize, usize); 3] = [(256, 16), (2048, 2), (16384, 1)];
+const WORDS: usize = SIZES[0].1 + SIZES[1].1 + SIZES[2].1;
+const BYTES: usize = 64 * (SIZES[0].0 * SIZES[0].1 + SIZES[1].0 * SIZES[1].1 + SIZES[2].0 * SIZES[2].1);
+
+/// The slots of each size behind those of the size before it. All sizes are multiples of the alignment, which is at
+/// least malloc's.
 #[repr(C, align(64))]
-struct Slots<const SIZE: usize, const BYTES: usize, const WORDS: usize> {
+struct Reserve {
     memory: UnsafeCell<[u8; BYTES]>,
     taken: [AtomicU64; WORDS],
-}
-
-impl<const SIZE: usize, const BYTES: usize, const WORDS: usize> Slots<SIZE, BYTES, WORDS> {
-    const fn new() -> Self {
-        const { assert!(BYTES == SIZE * 64 * WORDS && SIZE.is_multiple_of(ALIGN)) };
-        Slots { memory: UnsafeCell::new([0; BYTES]), taken: [const { AtomicU64::new(0) }; WORDS] }
-    }
-
-    fn start(&self) -> *mut u8 {
-        self.memory.get().cast()
-    }
-
-    /// A free slot, where there is one and it is long enough.
-    fn allocate(&self, size: usize) -> Option<*mut u8> {
-        for (w, word) in self.taken.iter().enumerate().filter(|_| size <= SIZE) {
-            let mut bits = word.load(Ordering::Relaxed);
-            while bits != u64::MAX {
-                let free = bits.trailing_ones();
-                match word.compare_exchange_weak(bits, bits | 1 << free, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => return Some(self.start().wrapping_add((w * 64 + free as usize) * SIZE)),
-                    Err(now) => bits = now,
-                }
-            }
-        }
-        None
-    }
-
-    /// Which slot this is the address of.
-    fn slot(&self, p: *mut u8) -> Option<usize> {
-        let offset = (p as usize).wrapping_sub(self.start() as usize);
-        (offset < BYTES).then_some(offset / SIZE)
-    }
-
-    fn len(&self, p: *mut u8) -> Option<usize> {
-        self.slot(p).map(|_| SIZE)
-    }
-
-    /// Whether it was one of ours; then it is free.
-    ///
-    /// # Safety
-    /// A slot is given back by who took it, and used no more.
-    unsafe fn give_back(&self, p: *mut u8) -> bool {
-        let Some(slot) = self.slot(p) else { return false };
-        self.taken[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::Release);
-        true
-    }
-}
-
-/// Every slot's alignment, at least what malloc's is.
-const ALIGN: usize = 64;
-
-/// Slots for texts and thread handles, for paths and short lists, and for the codebook's lists.
-struct Reserve {
-    small: Slots<256, { 256 * 1024 }, 16>,
-    middle: Slots<2048, { 2048 * 128 }, 2>,
-    large: Slots<16384, { 16384 * 64 }, 1>,
 }
 
 // SAFETY: a slot's memory is touched only by who took it: its bit is set by one thread, and until that one clears it
 // again no other gets the slot. Taking acquires what giving back released.
 unsafe impl Sync for Reserve {}
 
-static RESERVE: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+static RESERVE: Reserve = Reserve::new();
 
 impl Reserve {
-    /// Null for what is too large, and when all is taken.
-    fn allocate(&self, size: usize) -> *mut c_void {
-        let slot =
-            self.small.allocate(size).or_else(|| self.middle.allocate(size)).or_else(|| self.large.allocate(size));
-        slot.map_or(ptr::null_mut(), <*mut u8>::cast)
+    const fn new() -> Self {
+        Reserve { memory: UnsafeCell::new([0; BYTES]), taken: [const { AtomicU64::new(0) }; WORDS] }
     }
 
-    /// Bytes of the slot at `p`; `None` when it is the system's.
-    fn len(&self, p: *mut c_void) -> Option<usize> {
-        let p = p.cast();
-        self.small.len(p).or_else(|| self.middle.len(p)).or_else(|| self.large.len(p))
+    /// For each word of bits the size of its slots, and where the first of them begins.
+    fn words() -> impl Iterator<Item = (usize, usize)> {
+        let sizes = SIZES.into_iter().flat_map(|(size, words)| std::iter::repeat_n(size, words));
+        sizes.scan(0, |end, size| Some((size, std::mem::replace(end, *end + 64 * size))))
+    }
+
+    /// Null for what is too large, and when all is taken.
+    fn allocate(&self, size: usize) -> *mut c_void {
+        for (word, (slot, begin)) in self.taken.iter().zip(Self::words()).filter(|(_, (slot, _))| size <= *slot) {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != u64::MAX {
+                let free = bits.trailing_ones();
+                match word.compare_exchange_weak(bits, bits | 1 << free, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return self.memory.get().cast::<c_void>().wrapping_byte_add(begin + free as usize * slot),
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        ptr::null_mut()
+    }
+
+    /// The word and the bit of the slot at `p`, and its bytes; `None` when it is the system's.
+    fn slot(&self, p: *mut c_void) -> Option<(&AtomicU64, u64, usize)> {
+        let at = (p as usize).wrapping_sub(self.memory.get() as usize);
+        if at >= BYTES {
+            return None;
+        }
+        let (word, (slot, begin)) =
+            self.taken.iter().zip(Self::words()).take_while(|(_, (_, begin))| *begin <= at).last()?;
+        Some((word, 1 << ((at - begin) / slot), slot))
     }
 
     /// Whether it was one of ours; then it is free.
     ///
     /// # Safety
-    /// As for [`Slots::give_back`].
+    /// A slot is given back by who took it, and used no more.
     unsafe fn give_back(&self, p: *mut c_void) -> bool {
-        let p = p.cast();
-        // SAFETY: the caller's promise.
-        unsafe { self.small.give_back(p) || self.middle.give_back(p) || self.large.give_back(p) }
+        let slot = self.slot(p);
+        slot.inspect(|(word, bit, _)| _ = word.fetch_and(!bit, Ordering::Release)).is_some()
     }
 }
 
@@ -174,9 +147,8 @@ extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// # Safety
 /// As C's.
 unsafe extern "C" fn realloc(p: *mut c_void, size: usize) -> *mut c_void {
-    let slot = RESERVE.len(p);
-    let (moved, len) = match slot {
-        Some(len) => (malloc(size), len),
+    let (moved, len) = match RESERVE.slot(p) {
+        Some((.., len)) => (malloc(size), len),
         None => {
             // SAFETY: no slot, so the system's or null. Where it fails the old block stays.
             let moved = unsafe { system::realloc(p, size) };
@@ -214,7 +186,7 @@ mod tests {
 
     #[test]
     fn slots_are_lent_once_and_come_back() {
-        static ALL: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+        static ALL: Reserve = Reserve::new();
         for n in [1, 256, 257, 2048, 2049, 16384] {
             let mut taken: Vec<*mut u8> = Vec::new();
             loop {
@@ -226,29 +198,29 @@ mod tests {
                 unsafe { p.write_bytes(taken.len() as u8, n) };
                 taken.push(p);
             }
-            let slots = [256, 2048, 16384].iter().zip([1024, 128, 64]).filter(|(size, _)| n <= **size);
-            assert_eq!(taken.len(), slots.map(|s| s.1).sum::<usize>(), "of {n} bytes");
+            let slots = SIZES.iter().filter(|(size, _)| n <= *size);
+            assert_eq!(taken.len(), slots.map(|s| 64 * s.1).sum::<usize>(), "of {n} bytes");
             for (k, &p) in taken.iter().enumerate() {
                 // SAFETY: still ours.
                 let bytes = unsafe { std::slice::from_raw_parts(p, n) };
                 assert!(
-                    (p as usize).is_multiple_of(ALIGN) && bytes.iter().all(|&b| b == k as u8),
+                    (p as usize).is_multiple_of(64) && bytes.iter().all(|&b| b == k as u8),
                     "slot {k} of {n} bytes"
                 );
                 // SAFETY: taken above, and used no more.
-                assert!(ALL.len(p.cast()).is_some_and(|len| len >= n) && unsafe { ALL.give_back(p.cast()) });
+                assert!(ALL.slot(p.cast()).is_some_and(|slot| slot.2 >= n) && unsafe { ALL.give_back(p.cast()) });
             }
         }
         assert!(ALL.allocate(16385).is_null());
         let mut own = [0u8; 8];
         let p = own.as_mut_ptr().cast();
         // SAFETY: no slot.
-        assert!(ALL.len(p).is_none() && !unsafe { ALL.give_back(p) });
+        assert!(ALL.slot(p).is_none() && !unsafe { ALL.give_back(p) });
     }
 
     #[test]
     fn threads_never_share_a_slot() {
-        static ALL: Reserve = Reserve { small: Slots::new(), middle: Slots::new(), large: Slots::new() };
+        static ALL: Reserve = Reserve::new();
         std::thread::scope(|s| {
             for t in 0..4u8 {
                 s.spawn(move || {
@@ -273,11 +245,11 @@ mod tests {
         unsafe {
             p.write_bytes(7, 100);
             let moved = realloc(p, 1000).cast::<u8>();
-            assert!(RESERVE.len(moved.cast()).is_none() && (0..100).all(|k| *moved.add(k) == 7));
+            assert!(RESERVE.slot(moved.cast()).is_none() && (0..100).all(|k| *moved.add(k) == 7));
             free(moved.cast());
             // Larger than any address space: it stays where it is.
             let p = RESERVE.allocate(100);
-            assert!(realloc(p, isize::MAX as usize).is_null() && RESERVE.len(p) == Some(256));
+            assert!(realloc(p, isize::MAX as usize).is_null() && RESERVE.slot(p).is_some_and(|slot| slot.2 == 256));
             free(p);
         }
     }
