@@ -193,9 +193,10 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
         return Err(Error::Length { section: "frame", needed: stored_len, got: len });
     }
     let (rank, is_swapped) = axes(bytes);
-    if rank > MAX_RANK || is_swapped && rank < 2 {
+    let may_be_swapped = rank >= 2 && !matches!(codec, CodecId::SZX | CodecId::NDZIP);
+    if rank > MAX_RANK || is_swapped && !may_be_swapped {
         let what = if is_swapped { " with its first two axes exchanged" } else { "" };
-        return Err(Error::corrupt(S, format!("rank {rank}{what}, limit {MAX_RANK}")));
+        return Err(Error::corrupt(S, format!("rank {rank}{what}, codec {codec}, limit {MAX_RANK}")));
     }
     let type_word = u32::from_le_bytes(field(bytes, 12));
     let used = f64::from_bits(u64::from_le_bytes(field(bytes, 32)));

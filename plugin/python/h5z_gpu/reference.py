@@ -117,7 +117,8 @@ def header(frame: bytes) -> Header:
     refuse("F7", mode not in modes or lossy, f"mode {mode}, {name} allows {modes}, 9 for integers alone")
     swapped, rank = rank >= 128, rank & 127
     refuse("F8", rank > highest, f"rank {rank}, {name} allows 0 to {highest}")
-    refuse("F8", swapped and rank < 2, f"rank {rank}, of which the first two axes are swapped")
+    unfit = swapped and (rank < 2 or name in ("szx", "ndzip"))
+    refuse("F8", unfit, f"rank {rank}, of which the first two axes are swapped, with {name}")
     refuse("F9", not type_allowed(name, mode, kind), f"type {kind:08x}, not allowed for {name} in mode {mode}")
     unfit = not math.isfinite(bound) or frame[39] & 0x80 or (mode == 9 and bound != 0)
     refuse("F10", unfit, f"bound {bound!r} in mode {mode}")

@@ -186,6 +186,11 @@ fn frame_rules(list: &mut List) {
     list.bytes("F8-stored-swapped", "rank 0 with", 1, by_hand::swapped(&stored.frame()));
     let one_axis = Draft::new(3, 9, 0.0, F32, &[512], vec![le(&[1, 512]), vec![0; 4 * 512]]);
     list.bytes("F8-swapped-rank-1", "rank 1 with", 4 * 512, by_hand::swapped(&one_axis.frame()));
+    let coded: [&[u8]; 3] = [&[64 + 2 + 9, 0, 0, 0], &[0; 4], &[1; 2 * 128]];
+    let two_axes = by_hand::szx_frame(1, 0.5, F32, &[2, 64], &coded);
+    list.bytes("F8-szx-swapped", "exchanged, codec szx", 4 * 128, by_hand::swapped(&two_axes.frame()));
+    let two_axes = Draft { dims: vec![2, 256], ..one_axis };
+    list.bytes("F8-ndzip-swapped", "exchanged, codec ndzip", 4 * 512, by_hand::swapped(&two_axes.frame()));
     list.but("F9-class-2", "type word", &stored, |d| d.kind = 2);
     list.but("F9-bit-13", "type word", &stored, |d| d.kind |= 1 << 13);
     list.but("F9-bit-15", "type word", &stored, |d| d.kind |= 1 << 15);

@@ -136,7 +136,8 @@ final class Header {
         int rank = s.u8(11) & 127;
         boolean swapped = s.u8(11) >= 128;
         Refused.when(rank > HIGHEST_RANK[codec], "F8", "rank %d, %s has %d at most", rank, name, HIGHEST_RANK[codec]);
-        Refused.when(swapped && rank < 2, "F8", "rank %d, of which the first two axes are swapped", rank);
+        Refused.when(swapped && (rank < 2 || codec == SZX || codec == NDZIP), "F8",
+                "rank %d, of which the first two axes are swapped, with %s", rank, name);
         Refused.when(!typeAllowed(codec, mode, type), "F9", "type %08x, which %s does not allow in mode %d", type,
                 name, mode);
         long boundBits = s.i64(32);
