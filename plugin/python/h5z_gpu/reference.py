@@ -1123,7 +1123,8 @@ def scaled_integers(rule: str, head: Header, frame: bytes, size: int) -> Array:
 
     def unfit(inner: Header) -> bool:
         shaped = inner.codec == "bytes" or inner.extents == head.extents
-        return inner.codec not in ("lorenzo", "bytes", "planes") or inner.raw_length != head.values * size or not shaped
+        codecs = ("lorenzo", "bytes", "planes") if rule == "K8" else ("lorenzo", "bytes")
+        return inner.codec not in codecs or inner.raw_length != head.values * size or not shaped
 
     return scaled_inner(rule, size, frame, unfit)
 

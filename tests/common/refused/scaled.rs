@@ -224,6 +224,8 @@ fn corrections(list: &mut List, good: &Draft, whole: &Draft) {
     list.but("K10-corrections-with-a-rule-broken", "bytes head", good, changed(&|d| d.sections[0][0] = 0));
     let stored = |d: &mut Draft| (d.codec, d.sections) = (0, vec![vec![1; 10]]);
     list.but("K10-stored-corrections", "stored with mode", good, changed(&stored));
+    let planes = Draft::new(5, 9, 0.0, 1 << 14 | 1 << 4, &[10], vec![le(&[4]), le(&[2, 0, 0, 0])]).frame();
+    list.but("K10-corrections-by-planes", "needed are lorenzo or bytes", good, with(planes));
     let lorenzo = Draft::of_integers(&no_values(&[10]), 1 << 14 | 1 << 4).frame();
     let two = Draft { dims: vec![2, 5], ..good.clone() };
     list.but("K10-corrections-of-other-extents", "extents [10]", &two, with(lorenzo));

@@ -162,18 +162,20 @@ fn inner<'a>(
     let frame = Frame::open(bytes, threads)?;
     let h = &frame.header;
     let has_shape = match h.codec {
+        CodecId::PLANES if size == 1 => false,
         CodecId::PLANES | CodecId::LORENZO => h.extents == outer.extents.unswapped(),
         codec => codec == CodecId::BYTES,
     };
     if !has_shape || h.mode != Mode::Lossless || h.dtype != code_type(size as u8) || h.raw_len != (n * size) as u64 {
         let why = format!(
-            "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are planes, lorenzo or bytes without loss, \
-             signed little-endian integers of {size} bytes, and {n} of them",
+            "{} with mode {}, {:?}, extents {:?} and {} raw bytes; needed are {}lorenzo or bytes without loss, signed \
+             little-endian integers of {size} bytes, and {n} of them",
             h.codec,
             h.mode,
             h.dtype,
             h.extents.as_slice(),
             h.raw_len,
+            if size == 1 { "" } else { "planes, " },
         );
         return Err(Error::corrupt(section, why));
     }

@@ -155,7 +155,8 @@ final strictfp class Scaled {
     private byte[] inner(Section section, int bytes, String rule) throws Refused {
         byte[] frame = Arrays.copyOfRange(section.bytes, section.begin, section.begin + section.length);
         Header h = Header.read(frame);
-        boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES || h.codec == Header.PLANES;
+        boolean codec = h.codec == Header.LORENZO || h.codec == Header.BYTES
+                || (h.codec == Header.PLANES && bytes > 1);
         boolean shaped = h.codec == Header.BYTES || (Arrays.equals(h.extents, header.extents) && !h.swapped);
         // Class 0, of this size, signed, and no other bit.
         int type = bytes << 4 | 1 << 14;
