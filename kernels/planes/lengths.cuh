@@ -31,13 +31,14 @@ __device__ __forceinline__ u32 highest(u32 k, u32 least, u32 top) {
 // Class `lane`, of 8.
 struct Range {
     u32 highest, width;
-    // The first bit is left out.
-    bool hidden;
+    // The first bit is left out; it holds no length.
+    bool hidden, empty;
     __device__ __forceinline__ Range(const Classes& c, int lane) {
         highest = planes::highest(lane & 7, c.least, c.top);
         const u32 before = __shfl_up_sync(warp::ALL, highest, 1);
         hidden = highest == (lane == 0 ? 0 : before + 1) && highest > 0;
         width = highest - hidden;
+        empty = lane > 0 && highest == before;
     }
 };
 
@@ -127,13 +128,16 @@ __device__ __forceinline__ void fill_table(u16* table, const Classes& c, int lan
     __syncwarp();
 }
 
-// By number: widths, and 1 where the first bit is left out; bytes, the first lowest.
+// By number: widths, and 1 where the first bit is left out, EMPTY where no value may have the number; bytes, the first
+// lowest.
+constexpr u32 EMPTY = 2;
 struct ByNumber {
     u32 width[2], hidden[2];
     __device__ __forceinline__ ByNumber(const Classes& c, int lane) {
         const Range range(c, lane);
         const u32 k = c.numbers >> 3 * (lane & 7) & 7, shift = 8 * (lane & 3);
-        const u32 w = warp::from(range.width, k) << shift, h = warp::from((u32)range.hidden, k) << shift;
+        const u32 w = warp::from(range.width, k) << shift, h = warp::from(range.empty ? EMPTY : range.hidden, k)
+                                                               << shift;
         const bool low = lane < 4, high = lane >= 4 && lane < 8;
         width[0] = warp::total(low ? w : 0), width[1] = warp::total(high ? w : 0);
         hidden[0] = warp::total(low ? h : 0), hidden[1] = warp::total(high ? h : 0);
@@ -299,9 +303,11 @@ __device__ __forceinline__ void take_field(const u32* bits, u32 at, u32 width, u
 // rows k and k + 4: of columns 0 and 2, and of 1 and 3.
 struct Fields {
     u32 widths[4][2], hidden[4][2];
+    // A number is that of a class which holds no length.
+    bool any_empty;
     // Returns the sum of the widths.
     __device__ __forceinline__ u32 look_up(const u32 (&planes)[3], const ByNumber& of) {
-        u32 sum = 0;
+        u32 sum = 0, any = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             const u32 numbers = (planes[0] >> k & 0x11111111u) | (planes[1] >> k & 0x11111111u) << 1 |
@@ -310,9 +316,10 @@ struct Fields {
             for (int i = 0; i < 2; i++) {
                 widths[k][i] = __byte_perm(of.width[0], of.width[1], numbers >> 16 * i);
                 hidden[k][i] = __byte_perm(of.hidden[0], of.hidden[1], numbers >> 16 * i);
-                sum = __dp4a(widths[k][i], 0x01010101u, sum);
+                sum = __dp4a(widths[k][i], 0x01010101u, sum), any |= hidden[k][i];
             }
         }
+        any_empty = any & EMPTY * 0x01010101u;
         return sum;
     }
     // Width of the field in row k and column i, and whether its first bit is left out.

@@ -30,7 +30,7 @@ __device__ __forceinline__ void put_exceptions(u32 mask, const u32* values, bool
     }
 }
 
-// What the head of a tile of class 1, which is LOSSY's, or 2 says: FORMAT.md §7, P5 and P14 to P16.
+// What the head of a tile of class 1, which is LOSSY's, or 2 says: FORMAT.md §7, P5, P14 and P15.
 template <class S, bool LOSSY>
 struct WideHead {
     using T = Traits<S>;
@@ -50,12 +50,19 @@ struct WideHead {
         if (marks == 2 || marks > 3) return false;
         return scaled ? kind == 2 && is_float && exponent >= 1 - BIAS && exponent <= BIAS : exponent == 0;
     }
-    // Residuals' sums to bits, map 1's times `power`.
+    // Residuals' sums to bits, map 1's times `power`. False: no mantissa holds one of map 1. Whole warp.
     template <class I>
-    __device__ __forceinline__ void finish(I (&v)[8][4], I base, const Rule<S>& r, bool is_float) const {
+    __device__ __forceinline__ bool finish(I (&v)[8][4], I base, const Rule<S>& r, bool is_float) const {
+        bool held = true;
 #pragma unroll
         for (int k = 0; k < 32; k++) v[k / 4][k % 4] += base;
         if constexpr (!IS_SHORT<S>) {
+            if (scaled) {
+                I any = 0;
+#pragma unroll
+                for (int k = 0; k < 32; k++) any |= v[k / 4][k % 4] + ((I)1 << T::M);
+                held = __all_sync(warp::ALL, any >> (T::M + 1) == 0);
+            }
             if (kind == 1 || scaled) {
                 const S step = kind != 1 ? T::power(exponent) : halves ? T::mul((S)0.5, r.step) : r.step;
 #pragma unroll
@@ -65,6 +72,7 @@ struct WideHead {
                 for (int k = 0; k < 32; k++) v[k / 4][k % 4] = ordered(v[k / 4][k % 4]);
             }
         }
+        return held;
     }
 };
 
@@ -225,7 +233,8 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
     }
     if (total != (u32)(l.values - l.bits) || exceptions != l.count) return false;
     const u32* bits = l.bits + before;
-    const bool filled = all % 32 == 0 || bits[block_words - 1] >> all % 32 == 0;
+    const bool sound = !__any_sync(warp::ALL, fields.any_empty),
+               filled = all % 32 == 0 || bits[block_words - 1] >> all % 32 == 0;
     I v[8][4];
     // Where no field is long, short integers come two or four at a time.
     if (IS_SHORT<S> && h.classes.top <= 8) {
@@ -278,12 +287,12 @@ __device__ __forceinline__ bool take_tile(DecodeStage<S>& s, const Array& c, con
     }
     I base;
     take_value(in + 3, base);
-    h.finish(v, base, r, is_float);
+    const bool held = h.finish(v, base, r, is_float);
     if (!LIKELY(l.count == 0)) put_exceptions(mask, l.values, l.uniform, first, v);
     // All have read the tile: its place is free.
     if (!LIKELY(p.left == 0)) __syncthreads();
     store_rows<S>(c, p, (u32)w, flags & FLAG_SWAP, v, (I*)s.image + 512 * w, lane);
-    return filled;
+    return sound && filled && held;
 }
 
 // Takes tile `t` of a chunk, whose words `from` on are `words`; the tile's place in the frame was found right. Adds to

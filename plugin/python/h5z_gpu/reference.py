@@ -892,8 +892,10 @@ def planes_tile(head: Header, G: int, where: str, payload: Bytes, shape: tuple[i
     v = planes_placed(G, np.stack(d).astype(bits))
     for axis in (2, 1, 0)[:predictor]:
         v = np.cumsum(v, axis=axis, dtype=bits)
-    outside = v[(v < -4096) | (v > 4095)] if kind == QUANTA else v[:0, 0, 0]
-    refuse("P13", outside.size, f"a quantum {where} is {outside[:1]} from the base, allowed are -4096 to 4095")
+    m, most = (v, 4096) if kind == QUANTA else ((base + v).view(f"<i{W}"), 2 ** (23 if W == 4 else 52))
+    outside = m[(m < -most) | (m >= most)]
+    limited = kind == QUANTA or e is not None
+    refuse("P13", limited and outside.size, f"{outside[:1]} {where}, allowed are {-most} to {most - 1}")
     x = planes_values(head, kind, kind == WIDE_QUANTA and word >> 6 & 1, None if kind == QUANTA else e, base, v)
     if exceptions:
         instead = np.zeros(4096, x.dtype)
@@ -902,16 +904,19 @@ def planes_tile(head: Header, G: int, where: str, payload: Bytes, shape: tuple[i
     return x[tuple(map(slice, shape))]
 
 
-def planes_lengths(head: Header, where: str, second: int, third: int) -> tuple[int, Array, Array]:
-    """§3.4: z, then for each number that bit planes can say, the bits of its field and what u is besides it."""
+def planes_lengths(head: Header, where: str, second: int, third: int) -> tuple[int, Array, Array, Array]:
+    """§3.4: z, then for each number that bit planes can say, the bits of its field, what u is besides it, and whether
+    its bin holds no length."""
     L, T, z = second & 63, second >> 6 & 127, second >> 13 & 63
     unfit = T + z > 8 * head.size or z > 8 * head.size - 1
     refuse("P14", unfit, f"{T} bits {where} above {z} zeros, in numbers of {8 * head.size} bits")
     highest = [min(s, T) for s in (0, *range(L, L + 5), L + 6, T)]  # length of each bin
     one = [h == last + 1 for h, last in zip(highest, [-1, *highest])]  # bins of one length
     fields = [(h, 0) if not alone else (h - 1, 1 << h - 1) if h else (0, 0) for h, alone in zip(highest, one)]
-    widths, besides = zip(*(fields[third >> 3 * number & 7] for number in range(8)))
-    return z, np.array(widths), np.array(besides, np.uint64)
+    bins = [third >> 3 * number & 7 for number in range(8)]
+    widths, besides = zip(*(fields[k] for k in bins))
+    empty = [k > 0 and highest[k] == highest[k - 1] for k in bins]
+    return z, np.array(widths), np.array(besides, np.uint64), np.array(empty)
 
 
 def planes_map(head: Header, where: str, word: int, second: int) -> Optional[int]:
@@ -978,11 +983,12 @@ def planes_quanta(numbers: Array, top: Any) -> Array:
 
 
 def planes_fields(
-    where: str, numbers: Array, lengths: tuple[int, Array, Array], take: Callable[[int, str], Array]
+    where: str, numbers: Array, lengths: tuple[int, Array, Array, Array], take: Callable[[int, str], Array]
 ) -> Array:
     """§3.4 and §4, classes 1 and 2: the residuals of a block, by lane and bit."""
-    z, widths, besides = lengths
+    z, widths, besides, empty = lengths
     numbers = numbers[:, FIELDS].astype(int)
+    refuse("P14", empty[numbers].any(), f"a number {where} of a bin that holds no length")
     width = widths[numbers]
     end = width.cumsum().reshape(width.shape)
     total = int(end[-1, -1])

@@ -52,9 +52,15 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Number j is bin j.
+    /// Number j is bin j, or the last one below that holds a length.
     pub fn new(low: u32, highest: u32) -> Lengths {
-        Lengths { low, highest, bins: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }
+        Lengths { low, highest, bins: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::default() }.held()
+    }
+
+    /// In place of bins that hold no length the last ones below that do.
+    fn held(self) -> Lengths {
+        let holds = |&bin: &u32| self.range(bin).0 <= self.range(bin).1;
+        Lengths { bins: self.bins.map(|bin| (0..=bin).rev().find(holds).expect("bin 0 holds 0")), ..self }
     }
 
     /// Every number says the last bin, whose fields have T bits: 8 or more.

@@ -108,12 +108,21 @@ fn lengths(size: usize, random: &mut Random) -> Lengths {
     if random.below(2) == 0 {
         lengths.bins = [0; 8].map(|_| random.below(8) as u32);
     }
-    lengths
+    lengths.held()
 }
 
-/// Map 1 with any e that is allowed, more often with an end of them or one that gives usual numbers.
-fn with_map(lengths: Lengths, size: usize, random: &mut Random) -> Lengths {
+/// Bits of a mantissa.
+fn mantissa(size: usize) -> u32 {
+    if size == 4 { 23 } else { 52 }
+}
+
+/// Map 1 with any e that is allowed, more often with an end of them or one that gives usual numbers. Sums of 4096
+/// residuals, where they are summed, have half a mantissa at most.
+fn with_map(lengths: Lengths, size: usize, is_summed: bool, random: &mut Random) -> Lengths {
     let (low, high) = if size == 4 { (-126, 127) } else { (-1022, 1023) };
+    let most = mantissa(size) - if is_summed { 12 } else { 0 };
+    let zeros = lengths.zeros.min(most);
+    let lengths = Lengths { zeros, highest: lengths.highest.min(most - zeros), ..lengths }.held();
     lengths.power(match random.below(4) {
         0 => low,
         1 => high,
@@ -134,7 +143,7 @@ pub fn tile(class: u32, rank: u32, size: usize, float: bool, random: &mut Random
     } else {
         let mut lengths = lengths(size, random);
         if class == 2 && float && random.below(2) == 0 {
-            lengths = with_map(lengths, size, random);
+            lengths = with_map(lengths, size, predictor > 0, random);
         }
         let tile = Tile::wide(class, predictor, lengths).with(|_, _| plane(mode(random), random));
         match random.below(3) {
@@ -145,6 +154,7 @@ pub fn tile(class: u32, rank: u32, size: usize, float: bool, random: &mut Random
     tile.base = match (class, random.below(3)) {
         (_, 0) => 0,
         (0, _) => random.bits() as i64 >> 43,
+        _ if tile.lengths.power.is_some() => random.bits() as i64 >> (64 - mantissa(size)),
         _ => random.bits() as i64,
     };
     if random.below(2) == 0 {

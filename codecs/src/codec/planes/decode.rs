@@ -115,6 +115,9 @@ pub(super) fn tile<S: Value, E: Held<S>>(
             step = step * S::power_of_two(-1);
         }
         let (x, v) = (&mut s.x, &s.wide);
+        if matches!(map, Map::Integers(_)) && !numbers::are_held::<S>(base, v, unit) {
+            return Err("an integer of map 1 that no mantissa holds".into());
+        }
         unit.run(
             #[inline(always)]
             || {

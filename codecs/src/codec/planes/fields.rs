@@ -24,15 +24,19 @@ pub(super) type Rows = Slice;
 /// What decoding needs, by numbers of bins.
 pub(super) struct Fields {
     pub(super) widths: [u8; BINS],
-    /// 1 where the field's first bit is left out.
+    /// 1 where the field's first bit is left out, [`EMPTY`] where no value may have the number.
     hidden: [u8; BINS],
 }
+
+/// The number is that of a bin which holds no length.
+const EMPTY: u8 = 2;
 
 impl Fields {
     pub(super) fn of_lengths(lengths: &Lengths) -> Self {
         let bins = bins(lengths.least, lengths.top);
         let of: [Bin; BINS] = std::array::from_fn(|c| bins[(lengths.numbers >> (3 * c) & 7) as usize]);
-        Fields { widths: of.map(|r| r.width), hidden: of.map(|r| u8::from(r.hidden)) }
+        let hidden = of.map(|r| if r.empty { EMPTY } else { r.hidden.into() });
+        Fields { widths: of.map(|r| r.width), hidden }
     }
 }
 
@@ -246,7 +250,7 @@ impl Widths {
                 || self.fields::<I, HALVES>(bytes, rank, d),
             ),
         }
-        unit.run(
+        let any_empty = unit.run(
             #[inline(always)]
             || {
                 let mut hidden = self.numbers;
@@ -274,8 +278,12 @@ impl Widths {
                         }
                     }
                 }
+                hidden.as_flattened().iter().fold(0, |any, word| any | word) & u32::from_ne_bytes([EMPTY; 4]) != 0
             },
         );
+        if any_empty {
+            return Err("a number of a bin that holds no length".into());
+        }
         match bytes[..4 * self.words()].last_chunk() {
             Some(&last) if !self.bits.is_multiple_of(32) && u32::from_le_bytes(last) >> (self.bits % 32) != 0 => {
                 Err(format!("fields {:#010x} behind the last of {} bits", u32::from_le_bytes(last), self.bits).into())

@@ -76,6 +76,8 @@ pub(super) struct Bin {
     pub(super) width: u8,
     /// The highest bit of u is left out.
     pub(super) hidden: bool,
+    /// It holds no length.
+    pub(super) empty: bool,
 }
 
 /// The bins of a tile with these L and T.
@@ -87,10 +89,10 @@ pub(super) fn bins(least: u32, top: u32) -> [Bin; BINS] {
             _ => ABOVE.get(i - 1).map_or(top, |k| least + k),
         };
         let highest = s.min(top);
-        let one = highest == next;
+        let (one, empty) = (highest == next, highest < next);
         next = highest + 1;
         let hidden = one && highest > 0;
-        Bin { highest, width: (highest - u32::from(hidden)) as u8, hidden }
+        Bin { highest, width: (highest - u32::from(hidden)) as u8, hidden, empty }
     })
 }
 

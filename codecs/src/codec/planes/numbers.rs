@@ -7,8 +7,8 @@
 //!          bits such values have zeros at the end, but another number of them after every power of two
 //! ```
 //!
-//! Map 1 is tried where the integers are shorter than a mantissa. Longer ones, up to the value's width, are possible:
-//! they are 0.05 % of ratio on real fields, and a tile that is noise would not be known by its first values.
+//! Map 1 has integers that are shorter than a mantissa. Longer ones, up to the value's width, would be 0.05 % of ratio
+//! on real fields, and a tile that is noise would not be known by its first values.
 
 use super::difference::Ints;
 use super::exceptions::{Flags, below_sign};
@@ -59,6 +59,16 @@ pub(super) fn integers<S: Value>(x: &[S; PLANES_TILE], e: i32, unit: impl Unit, 
 #[inline(always)]
 pub(super) fn scaled<S: Value>(m: S::Wide, power_of_two: S) -> S {
     S::of_quantum(m) * power_of_two
+}
+
+/// Whether a mantissa holds each of a tile's integers, of which `v` is what the base leaves.
+pub(super) fn are_held<S: Value>(base: S::Wide, v: &Ints<S::Wide>, unit: impl Unit) -> bool {
+    let most = base.plus(S::Wide::ONE << S::MANTISSA);
+    let any = unit.run(
+        #[inline(always)]
+        || v.iter().fold(S::Wide::ZERO, |any, &v| any | v.plus(most)),
+    );
+    any >> (S::MANTISSA + 1) == S::Wide::ZERO
 }
 
 /// Takes the middle of the first layer that has more than exceptions from all numbers, and returns it.

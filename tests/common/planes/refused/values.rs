@@ -78,6 +78,21 @@ pub fn sums(list: &mut List) {
         "a quantum is farther",
         &of((excepted.except(masks, || 0, true), dims)),
     );
+    // Map 1: zeros but for one integer.
+    let map_1 = |size: usize, i: usize, m: i64| {
+        let lengths = Lengths::new(9, 8 * size as u32).power(0);
+        let at = move |k: usize, l: u32, bit: u32| place(1, k, l as usize, bit as usize);
+        Tile::wide(2, 0, lengths).saying(1, |k, l, bit| if at(k, l, bit) == i { m } else { 0 })
+    };
+    let says = "an integer of map 1 that no mantissa holds";
+    list.draft("P13-integer-of-2^23-of-map-1", says, &line(map_1(4, 17, 1 << 23).payload(4)));
+    list.draft("P13-integer-below-minus-2^23-of-map-1", says, &line(map_1(4, 17, (-1 << 23) - 1).payload(4)));
+    let f64s = |m: i64| frame(9, 0.0, F64, &[40], &[map_1(8, 17, m).payload(8)]);
+    list.draft("P13-integer-of-2^52-of-map-1", says, &f64s(1 << 52));
+    list.draft("P13-integer-below-minus-2^52-of-map-1", says, &f64s((-1 << 52) - 1));
+    list.draft("P13-integer-of-map-1-beyond-the-array", says, &line(map_1(4, 40, 1 << 30).payload(4)));
+    let masked = map_1(4, 0, 1 << 30).except(masks, || 0, true);
+    list.draft("P13-integer-of-map-1-where-an-exception-is", says, &line(masked.payload(4)));
 }
 
 /// P14 to P16.
@@ -102,6 +117,22 @@ pub fn fields(list: &mut List) {
     );
     list.draft("P14-wide-quanta-of-32-zeros", "lengths up to 0 before 32 zeros", &of(F32, 1, of_length(0).zeros(32)));
     list.draft("P14-integers-of-32-zeros", "lengths up to 0 before 32 zeros", &of(I32, 2, of_length(0).zeros(32)));
+
+    // Bin 2 is beyond T, and with L = 0 bin 1 is bin 0.
+    let empty = |low: u32, bin: u32| Lengths { bins: [0, 0, 0, bin, 0, 0, 0, 0], ..Lengths::new(low, 9) };
+    let one = |class: u32, lengths: Lengths| {
+        let last = |k: usize, p: usize| match (k, p) {
+            (3, 0 | 1) => {
+                let mut words = [0; 32];
+                words[31] = 1 << 31;
+                Plane { mode: 2, words, loose: 0 }
+            }
+            _ => Plane::default(),
+        };
+        line(Tile::wide(class, 0, lengths).with(last).payload(4))
+    };
+    list.draft("P14-number-of-a-bin-beyond-T", "a bin that holds no length", &one(1, empty(20, 2)));
+    list.draft("P14-number-of-bin-1-with-L-of-0", "a bin that holds no length", &one(2, empty(0, 1)));
 
     list.draft(
         "P15-map-1-of-wide-quanta",

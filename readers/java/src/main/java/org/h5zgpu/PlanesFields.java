@@ -28,6 +28,8 @@ final class PlanesFields {
     private final int bits;
     private final int[] widths = new int[8];
     private final long[] added = new long[8];
+    /** Numbers whose bins hold no length. */
+    private final boolean[] empty = new boolean[8];
     private final int[] begin = new int[5];
     private int shift;
 
@@ -45,13 +47,14 @@ final class PlanesFields {
             int high = Math.min(h[bin], longest);
             int low = bin == 0 ? -1 : Math.min(h[bin - 1], longest);
             boolean one = bin != 0 && high == low + 1;
+            empty[number] = high == low;
             widths[number] = one ? high - 1 : high;
             added[number] = one ? 1L << high - 1 : 0;
         }
     }
 
     /** How long the fields of a block are, from a word on; gives the word behind them. */
-    int measure(int block, int[][] planes, int at) {
+    int measure(int block, int[][] planes, int at) throws Refused {
         int total = 0;
         for (int l = 0; l < 32; l++) {
             int a = planes[0][l];
@@ -59,6 +62,7 @@ final class PlanesFields {
             int c = planes[2][l];
             for (int number = 0; number < 8; number++) {
                 int those = ((number & 1) != 0 ? a : ~a) & ((number & 2) != 0 ? b : ~b) & ((number & 4) != 0 ? c : ~c);
+                Refused.when(empty[number] && those != 0, "P14", "number %d, of a bin that holds no length", number);
                 total += widths[number] * Integer.bitCount(those);
             }
         }

@@ -32,7 +32,13 @@ final strictfp class PlanesNumbers {
      * Classes 1, in half steps where {@code halves}, and 2: numbers of 4 bytes into {@code narrow}, where that is not
      * null, else into {@code wide}.
      */
-    void large(long[] v, long base, int tileClass, boolean halves, boolean map, int e, int[] narrow, long[] wide) {
+    void large(long[] v, long base, int tileClass, boolean halves, boolean map, int e, int[] narrow, long[] wide)
+            throws Refused {
+        int mantissa = narrow != null ? 23 : 52;
+        for (int i = 0; map && i < PlanesTile.TILE; i++) {
+            long m = narrow != null ? (int) (base + v[i]) : base + v[i];
+            Refused.when(m + (1L << mantissa) >>> mantissa + 1 != 0, "P13", "an integer %d of map 1", m);
+        }
         if (narrow != null) {
             float step = map ? Math.scalb(1f, e) : halves ? step4 / 2 : step4;
             boolean multiples = map || tileClass == 1;
