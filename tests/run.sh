@@ -93,6 +93,7 @@ step doc env RUSTDOCFLAGS="-D warnings" $cargo doc --quiet --no-deps --workspace
 step columns $python tests/check/lengths.py columns
 step lines $python tests/check/lengths.py lines
 step functions $python tests/check/lengths.py functions
+step formats $python tests/check/lengths.py formats
 step words $python tests/check/words.py
 step figures $python tests/check/figures.py
 step imports $python tests/check/imports.py

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""No line above 120 columns, no file above 500 lines, no function above 80, in kernels above 120.
+"""No line above 120 columns, no file above 500 lines, no function above 80, in kernels above 120; what a reader of the
+formats has to read stays within 13,000 words.
 
 Sources alone: prose in Markdown is refilled by editors, and its tables are as wide as they must be. The reference
 reader is one file, because it is copied as one.
@@ -8,10 +9,11 @@ reader is one file, because it is copied as one.
 import ast
 import re
 import sys
+from collections import Counter
 
 from tree import ROOT, files, finish
 
-COLUMNS, LINES, FUNCTION, KERNEL = 120, 500, 80, 120
+COLUMNS, LINES, FUNCTION, KERNEL, FORMATS = 120, 500, 80, 120, 13000
 CODE = (".rs", ".py", ".c", ".h", ".cu", ".cuh", ".java", ".sh", ".mk", "Makefile")
 WHOLE = "plugin/python/h5z_gpu/reference.py"
 
@@ -81,10 +83,26 @@ def functions(name, text):
             yield f"{name}:{first}: `{function}` has {last - first + 1} lines, {limit} at most; give its steps names"
 
 
+def formats(root):
+    """Too many words in the sections 1 to 7 of the formats' documents, or an index of rules that is not theirs."""
+    texts = [(root / path).read_text(encoding="utf-8") for path in files("FORMAT.md", below=root)]
+    parts = [text[text.index("\n## 1 "):text.index("\n## 8 ")] for text in texts if "\n## 8 " in text]
+    words = sum(bool(re.search(r"\w", word)) for part in parts for word in part.split())
+    if words > FORMATS:
+        yield f"codecs/src/FORMAT.md:1: sections 1 to 7 of the formats have {words} words, {FORMATS} at most"
+    rules = Counter(rule for part in parts for rule in re.findall(r"^\| ([A-Z])\d+ \|", part, re.M))
+    index = {rule: int(count) for part in parts for rule, count in
+             re.findall(r"^\| ([A-Z])1 to .* \| (\d+) \|$", part, re.M)}
+    if rules != index:
+        yield f"codecs/src/FORMAT.md:1: the index of rules has {index}, the documents have {dict(rules)}"
+
+
 RULES = {"columns": columns, "lines": lines, "functions": functions}
 
 
 def check(rule, root=ROOT):
+    if rule == "formats":
+        return list(formats(root))
     found = []
     for path in files(*CODE, below=root):
         found += RULES[rule](str(path), (root / path).read_text(encoding="utf-8"))

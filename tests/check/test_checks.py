@@ -35,6 +35,7 @@ RUST = body("    pub(crate) fn long<const D: usize>(x: [u8; 4]) -> (u8, char) wh
             "    }")
 C = body("static int long(int x)\n{", '    puts("}");', 81, "}")
 KERNEL = body("template <class T>\n__device__ void long(T* x, unsigned n) {", "    '}';", 121, "}")
+FORMAT = "# A\n\n## 1 Versions\n" + "word " * 12991 + "\n| A1 to A1 | a | 1 |\n| A1 | none |\n\n## 8 Writer\n"
 
 
 @pytest.mark.parametrize(("rule", "name", "wrong", "right"), [
@@ -45,6 +46,8 @@ KERNEL = body("template <class T>\n__device__ void long(T* x, unsigned n) {", " 
     ("functions", "a__rs", RUST, RUST.replace("    // }\n", "", 1)),
     ("functions", "a__c", C, C.replace('    puts("}");\n', "", 2)),
     ("functions", "a__cuh", KERNEL, KERNEL.replace("    '}';\n", "", 2)),
+    ("formats", "FORMAT__md", FORMAT.replace("none", "none here"), FORMAT),
+    ("formats", "FORMAT__md", FORMAT.replace("a | 1", "a | 2"), FORMAT),
 ])
 def test_what_is_too_long_is_found(rule, name, wrong, right, tmp_path):
     assert len(lengths.check(rule, tree(tmp_path, **{name: wrong}))) == 1
