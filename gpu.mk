@@ -42,7 +42,7 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/plugin
 	@cp $(PLUGIN) $(BUNDLE)/plugin/
 	@cp target/$(PROFILE)/gpu_check target/$(PROFILE)/gpu_bench $(BUNDLE)/
-	@cp -r tests/vectors/v1 $(BUNDLE)/vectors
+	@cp -r tests/vectors/v2 $(BUNDLE)/vectors
 	@cp tests/gpu/*.py tests/gpu/run.sh tests/bench/unchanged.py $(BUNDLE)/
 	@cp -r target/bin target/preload $(BUNDLE)/
 	@mkdir $(BUNDLE)/h5z_gpu && cp plugin/python/h5z_gpu/*.py $(BUNDLE)/h5z_gpu/

@@ -49,18 +49,19 @@ pub mod plugin {
     pub use crate::host::{elf, file};
     pub use crate::host::{float_state, folders, log, settings, threads::threads};
     pub use codecs::frame::{Head, peek};
+    pub use codecs::release::{VERSION, VERSION_FOR_C};
     pub use codecs::tools::{lines, sentence};
 }
 
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub use codecs::constants;
 #[cfg(feature = "judge")]
 pub use codecs::judge;
 pub use codecs::{
     Bound, Class, Codec, CodecId, DecodeJob, Dtype, EncodeJob, Error, Extents, Keep, KeepFacts, Mode, ModeFacts,
     Params, Request, Result, Values, codec, frame, words,
 };
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use codecs::{constants, release};
 pub use device::{GpuCode, GpuDevice, GpuFrom, GpuVersion};
 pub use engine::Engine;
 pub use typed::{Element, decode, decode_into, encode};

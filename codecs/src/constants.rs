@@ -16,7 +16,7 @@ macro_rules! format_constants {
 
 format_constants! {
     /// Newest format version that this crate writes and reads (FORMAT.md §1).
-    FORMAT_VERSION: u8 = 1;
+    FORMAT_VERSION: u8 = 2;
     /// Bytes of the fixed part of a frame's header (FORMAT.md §2).
     HEADER_FIXED: usize = 56;
     /// Offset of the checksum field; its two 32-bit words are left out of the sum.

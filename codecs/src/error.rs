@@ -18,12 +18,17 @@ pub enum Error {
         /// What was given, and what is allowed.
         got: String,
     },
-    /// Written by a newer format or by a codec this build lacks: upgrade.
+    /// Written in another version of the format, or by a codec that this build lacks.
     Unsupported {
         /// Format version that the frame needs.
         format: u8,
         /// Codec of the frame.
         codec: CodecId,
+    },
+    /// Written by an unreleased build, in a state of the format that no version is.
+    Draft {
+        /// The state that the frame names.
+        draft: u32,
     },
     /// The input ended early or is longer than it says.
     Length {
@@ -78,6 +83,15 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Params { what, got } => write!(f, "h5z-gpu: {what}: {got}"),
+            Error::Unsupported { format: 1, .. } => write!(
+                f,
+                "h5z-gpu: this chunk was written by a build before 0.1.0; read it with that build and write it again"
+            ),
+            Error::Draft { draft } => write!(
+                f,
+                "h5z-gpu: this chunk was written by an unreleased build, in a state of the format ({draft:08x}) that \
+                 was not released; read it with that build and write it again with a release"
+            ),
             Error::Unsupported { format, codec } => write!(
                 f,
                 "h5z-gpu: this chunk needs a reader of format {format} with codec {}; this one reads \

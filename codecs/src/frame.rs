@@ -9,10 +9,14 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::params::{Dtype, Extents, Mode};
 use crate::part::Part;
+use crate::release::{DRAFT, FORMAT_STATE};
 
 /// Most sections a frame may have; the table's length is one byte, the rest is reserved.
 #[doc(hidden)]
 pub const MAX_SECTIONS: usize = 8;
+
+/// Where the draft stands in the header.
+const DRAFT_OFFSET: usize = 52;
 
 /// The bit beside the rank that says that the first two axes are exchanged.
 const SWAPPED: u8 = 0x80;
@@ -142,7 +146,8 @@ pub fn head(h: &Header, sections: &[u64], stored_len: u64) -> Vec<u8> {
     head.extend(stored_len.to_le_bytes());
     head.extend(h.used.to_bits().to_le_bytes());
     head.extend([0; 8]); // the checksum
-    head.extend((sections.len() as u64).to_le_bytes());
+    head.extend((sections.len() as u32).to_le_bytes());
+    head.extend(DRAFT.to_le_bytes());
     dims.iter().for_each(|d| head.extend(d.to_le_bytes()));
     sections.iter().for_each(|len| head.extend(len.to_le_bytes()));
     head.resize(header_len(dims.len(), sections.len()), 0);
@@ -169,6 +174,11 @@ pub(crate) fn is_swapped(frame: &[u8]) -> bool {
     frame.get(11).is_some_and(|byte| byte & SWAPPED != 0)
 }
 
+/// The draft that a header states (FORMAT.md §1): 0, or the state of the format in the unreleased build that wrote it.
+fn draft(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(field(bytes, DRAFT_OFFSET))
+}
+
 /// The rank, and whether the first two axes are exchanged.
 fn axes(bytes: &[u8]) -> (usize, bool) {
     (usize::from(bytes[11] & !SWAPPED), is_swapped(bytes))
@@ -185,8 +195,12 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
         return Err(Error::corrupt(S, format!("begins with {:02x?}, not with h5z-gpu's mark", &bytes[..8])));
     }
     let (version, codec) = (bytes[8], CodecId(bytes[9]));
-    if version > FORMAT_VERSION || version == 0 {
+    if version != FORMAT_VERSION {
         return Err(Error::Unsupported { format: version, codec });
+    }
+    let draft = draft(bytes);
+    if draft != 0 && draft != FORMAT_STATE {
+        return Err(Error::Draft { draft });
     }
     let stored_len = u64::from_le_bytes(field(bytes, 24));
     if stored_len != len {
@@ -249,6 +263,8 @@ pub const PEEK: usize = HEADER_FIXED;
 pub struct Head {
     /// The format's version.
     pub version: u8,
+    /// 0, or the state of the format in the unreleased build that wrote the frame.
+    pub draft: u32,
     /// Its extents are left out.
     pub header: Header,
 }
@@ -259,7 +275,7 @@ pub struct Head {
 /// As [`raw_len`].
 #[doc(hidden)]
 pub fn peek(head: &[u8], len: u64) -> Result<Head> {
-    first(head, len).map(|header| Head { version: head[8], header })
+    first(head, len).map(|header| Head { version: head[8], draft: draft(head), header })
 }
 
 /// The header's fields but its extents, which are left out: enough to know what decoding takes.
@@ -308,11 +324,10 @@ impl<'a> Frame<'a> {
     fn sectioned(bytes: &'a [u8], mut header: Header) -> Result<Self> {
         const S: &str = "header";
         let (rank, is_swapped) = axes(bytes);
-        let count = u64::from_le_bytes(field(bytes, 48));
-        if count > MAX_SECTIONS as u64 {
+        let count = u32::from_le_bytes(field(bytes, 48)) as usize;
+        if count > MAX_SECTIONS {
             return Err(Error::corrupt(S, format!("{count} sections, limit {MAX_SECTIONS}")));
         }
-        let count = count as usize;
         let start = header_len(rank, count);
         if start > bytes.len() {
             return Err(Error::Length { section: S, needed: start as u64, got: bytes.len() as u64 });
@@ -363,6 +378,11 @@ impl<'a> Frame<'a> {
     /// Format version that the frame's writer states.
     pub fn version(&self) -> u8 {
         self.bytes[8]
+    }
+
+    /// 0, or the state of the format in the unreleased build that wrote the frame (FORMAT.md §1).
+    pub fn draft(&self) -> u32 {
+        draft(self.bytes)
     }
 
     /// Bytes of the frame.

@@ -42,6 +42,8 @@ pub mod params;
 #[doc(hidden)]
 pub mod part;
 #[doc(hidden)]
+pub mod release;
+#[doc(hidden)]
 pub mod scalar;
 mod simd;
 #[doc(hidden)]

@@ -32,8 +32,8 @@ def folder(tmp_path_factory):
 def test_every_vector_and_every_refused_frame(folder):
     said = run("node", ROOT / "readers/wasm/check.mjs", folder / "h5z_gpu.wasm")
     decoded, refused = map(int, re.match(r"(\d+) frames decoded, (\d+) refused", said).groups())
-    assert decoded == len(list((ROOT / "tests/vectors/v1").glob("[!r]*/*.bin"))), said
-    assert refused == len(list((ROOT / "tests/vectors/v1/refused").glob("*.bin"))), said
+    assert decoded == len(list((ROOT / "tests/vectors/v2").glob("[!r]*/*.bin"))), said
+    assert refused == len(list((ROOT / "tests/vectors/v2/refused").glob("*.bin"))), said
 
 
 def test_jsfive_reads_what_h5py_reads(folder):

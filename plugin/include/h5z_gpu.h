@@ -35,7 +35,7 @@ extern "C" {
 #define H5Z_GPU_KEEP_ZERO 2u  /* 0 and -0 come back bit for bit */
 #define H5Z_GPU_KEEP_RANGE 4u /* no value leaves the chunk's range, whose ends and zeros come back bit for bit */
 
-/* "0.1.0" */
+/* "0.1.0"; "0.1.0+unreleased" of a build from other sources than a release's */
 const char *h5z_gpu_version(void);
 
 /* The filter's number in HDF5. */
@@ -271,6 +271,7 @@ typedef struct h5z_gpu_frame {
                         7 dense */
     uint8_t mode;    /* 1 absolute, 2 relative, 3 point-wise relative, 4 PSNR, 9 lossless */
     uint8_t element; /* bytes of one */
+    uint32_t draft;  /* 0; else an unreleased build wrote it, in this state of the format */
     uint64_t raw_len;
     double bound;    /* the absolute one that was used; the relative one in mode 3; 0 in mode 9 */
 } h5z_gpu_frame;

@@ -168,8 +168,7 @@ pub(crate) fn short(request: Request) -> Vec<u32> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn h5z_gpu_version() -> *const c_char {
-    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
-    VERSION.as_ptr().cast()
+    h5z_gpu::plugin::VERSION_FOR_C.as_ptr().cast()
 }
 
 #[unsafe(no_mangle)]

@@ -53,7 +53,9 @@ impl Error {
     pub(crate) fn kind(&self) -> Kind {
         use h5z_gpu::Error as E;
         match self {
-            Error::Library(E::Unsupported { .. } | E::Length { .. } | E::Corrupt { .. }) => Kind::Damaged,
+            Error::Library(E::Unsupported { .. } | E::Draft { .. } | E::Length { .. } | E::Corrupt { .. }) => {
+                Kind::Damaged
+            }
             Error::Library(E::NoMemory { .. } | E::NoDeviceMemory { .. }) => Kind::NoMemory,
             Error::Library(E::Unreadable { .. }) => Kind::Io,
             Error::Told { kind, .. } => *kind,

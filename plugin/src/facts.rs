@@ -6,7 +6,7 @@ use crate::c_api::{fence, give, slice, slice_mut};
 use crate::error::Result;
 use crate::report::Failures;
 use h5z_gpu::plugin::folders::{BETWEEN, hdf5_folders};
-use h5z_gpu::plugin::{Checked, headers, lines, sentence, settings};
+use h5z_gpu::plugin::{Checked, VERSION, headers, lines, sentence, settings};
 use h5z_gpu::words;
 use h5z_gpu::{Bound, Class, Codec, CodecId, Engine, GpuVersion, Keep, Mode, Params, Values};
 use libc::{c_char, c_int};
@@ -21,6 +21,7 @@ pub struct CFrame {
     codec: u8,
     mode: u8,
     element: u8,
+    draft: u32,
     raw_len: u64,
     bound: f64,
 }
@@ -51,7 +52,7 @@ fn status() -> Value {
         json!({"name": device.name, "capability": capability, "image": device.image, "driver_cuda": driver})
     });
     json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": VERSION,
         "threads": Engine::global().threads(),
         "gpu": gpu,
         "gpu_not_used": why,
@@ -228,13 +229,14 @@ fn fill(
                     codec: h.codec.number(),
                     mode: h.mode.number(),
                     element: h.dtype.size,
+                    draft: head.draft,
                     raw_len: h.raw_len,
                     bound: h.used,
                 }
             }
             Err(e) => {
                 let status = failures.status(k, Err(e));
-                CFrame { status, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 }
+                CFrame { status, version: 0, codec: 0, mode: 0, element: 0, draft: 0, raw_len: 0, bound: 0.0 }
             }
         };
     }

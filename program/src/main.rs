@@ -31,7 +31,8 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(name = "h5z-gpu", version, about = "Error-bounded and lossless compression of floating-point data in HDF5")]
+#[command(name = "h5z-gpu", version = h5z_gpu::plugin::VERSION)]
+#[command(about = "Error-bounded and lossless compression of floating-point data in HDF5")]
 #[command(
     after_help = "For HDF5 and netCDF-4 files the Python package adds advise, repack, verify, inspect and recover."
 )]

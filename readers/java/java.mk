@@ -35,7 +35,7 @@ java: target/java/check/made
 	@echo "$(JAR): $$(wc -c <$(JAR)) bytes"
 	@java -ea -cp $(JAR):target/java/check org.h5zgpu.check.Vectors tests/vectors $(wildcard $(BUILDS)/tmp/readers)
 	@java -ea -Xmx256m -cp $(JAR):target/java/check org.h5zgpu.check.Damage tests/vectors 20 1
-	@java -cp $(JAR):target/java/check org.h5zgpu.check.Speed tests/vectors/v1
+	@java -cp $(JAR):target/java/check org.h5zgpu.check.Speed tests/vectors/v2
 	@$(if $(wildcard $(BUILDS)/tmp/readers),:,echo \
 	    "Not tried: random frames. cargo test -p h5z-gpu --test promises leaves them")
 	@$(if $(NETCDF_JAVA),NETCDF_JAVA='$(NETCDF_JAVA)' python3 $(JAVA_TREE)/values.py $(JAR),echo \

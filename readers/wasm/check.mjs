@@ -6,7 +6,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { decoder } from "./h5z_gpu.mjs";
 
-const V1 = "tests/vectors/v1";
+const V1 = "tests/vectors/v2";
 const module = await WebAssembly.compile(readFileSync(process.argv[2]));
 let decode = await decoder(module);
 let passed = 0;

@@ -15,6 +15,7 @@ pub const BIG_ENDIAN: u32 = 1 << 12;
 #[derive(Clone)]
 pub struct Draft {
     pub version: u8,
+    pub draft: u32,
     pub codec: u8,
     pub mode: u8,
     pub kind: u32,
@@ -30,17 +31,18 @@ impl Draft {
     pub fn new(codec: u8, mode: u8, bound: f64, kind: u32, dims: &[u32], sections: Vec<Vec<u8>>) -> Draft {
         let values: u64 = dims.iter().map(|&d| u64::from(d)).product();
         let raw_len = values * u64::from(kind >> 4 & 0xFF);
-        Draft { version: 1, codec, mode, kind, raw_len, bound: bound.to_bits(), dims: dims.into(), sections }
+        Draft { version: 2, draft: 0, codec, mode, kind, raw_len, bound: bound.to_bits(), dims: dims.into(), sections }
     }
 
     /// The parts of a whole frame.
     pub fn of(frame: &[u8]) -> Draft {
         let number = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().unwrap());
         let dims = frame[56..56 + 4 * usize::from(frame[11] & 0x7F)].chunks(4);
-        // Behind the header's thirteen parts.
-        let sections = parts(frame).into_iter().skip(13);
+        // Behind the header's fourteen parts.
+        let sections = parts(frame).into_iter().skip(14);
         Draft {
             version: frame[8],
+            draft: (number(48) >> 32) as u32,
             codec: frame[9],
             mode: frame[10],
             kind: (number(8) >> 32) as u32,
@@ -72,7 +74,8 @@ impl Draft {
         out.extend([0; 8]); // the stored length
         out.extend(self.bound.to_le_bytes());
         out.extend([0; 8]); // the checksum
-        out.extend((self.sections.len() as u64).to_le_bytes());
+        out.extend((self.sections.len() as u32).to_le_bytes());
+        out.extend(self.draft.to_le_bytes());
         out.extend(self.dims.iter().flat_map(|d| d.to_le_bytes()));
         out.extend(self.sections.iter().flat_map(|s| (s.len() as u64).to_le_bytes()));
         out.resize(self.sections_at(), 0);

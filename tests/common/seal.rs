@@ -28,6 +28,20 @@ pub fn seal(frame: &mut [u8]) {
     }
 }
 
+/// A frame as a release writes it, of version 2: its draft is 0, and that of a frame inside (codecs/src/FORMAT.md §1).
+pub fn released(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    // Sections begin at multiples of 8, and so does the frame that is one.
+    let starts = (0..frame.len().saturating_sub(55)).step_by(8).filter(|&at| frame[at..].starts_with(&frame[..8]));
+    for at in starts.rev().collect::<Vec<_>>() {
+        frame[at + 8] = 2;
+        frame[at + 52..at + 56].fill(0);
+        let len = u64::from_le_bytes(frame[at + 24..at + 32].try_into().unwrap()) as usize;
+        seal(&mut frame[at..at + len]);
+    }
+    frame
+}
+
 /// Where header fields and sections of a frame lie, as it says itself: (name, begin, end).
 pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
     let mut parts: Vec<(String, usize, usize)> = [
@@ -41,7 +55,8 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
         ("stored length", 24, 32),
         ("bound", 32, 40),
         ("checksum", 40, 48),
-        ("section count", 48, 56),
+        ("section count", 48, 52),
+        ("draft", 52, 56),
     ]
     .map(|(name, begin, end)| (name.to_string(), begin, end))
     .into();
@@ -63,6 +78,6 @@ pub fn parts(frame: &[u8]) -> Vec<(String, usize, usize)> {
 
 /// Kinds of a `lorenzo` frame's tiles, §3.3 of that codec's FORMAT.md.
 pub fn lorenzo_kinds(frame: &[u8]) -> Vec<u8> {
-    let (_, begin, end) = &parts(frame)[14];
+    let (_, begin, end) = &parts(frame)[15];
     frame[*begin..*end].to_vec()
 }

@@ -28,7 +28,7 @@ fn begin() {
 
 /// The frames of the golden vectors, and those to refuse.
 fn vectors() -> Vec<PathBuf> {
-    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/v1")).unwrap();
+    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/v2")).unwrap();
     let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
     files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "bin")).collect()
 }

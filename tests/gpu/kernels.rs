@@ -51,7 +51,7 @@ fn check(test: &str, args: &[&str]) {
 
 #[test]
 fn golden_vectors_by_the_kernels() {
-    check("golden_vectors_by_the_kernels", &["--vectors", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/v1")]);
+    check("golden_vectors_by_the_kernels", &["--vectors", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/v2")]);
 }
 
 #[test]

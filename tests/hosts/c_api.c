@@ -312,7 +312,7 @@ static int frames_say(void) {
     const uint64_t raw_len = sizeof(float) * chunk[0] * chunk[1];
     CHECK(h5z_gpu_frames(fileno(file), COUNT, at, long_lens, raw_len, 1, 2, said) == COUNT - 1);
     CHECK(said[5].status == H5Z_GPU_DAMAGED && said[5].raw_len == 0 && strstr(h5z_gpu_last_error(), "frame 5"));
-    CHECK(said[4].status == 0 && said[4].version == 1 && said[4].codec == 2 && said[4].mode == 1 &&
+    CHECK(said[4].status == 0 && said[4].version == 2 && said[4].codec == 2 && said[4].mode == 1 &&
           said[4].element == 4);
     CHECK(said[4].raw_len == raw_len && said[4].bound <= 1e-3 && said[4].bound > 0.99e-3);
     char byte = ((char *)copies[3])[lens[3] / 2]; /* changed above, and not in the file yet */

@@ -6,6 +6,7 @@ starts.py says how Python programs start.
 """
 import contextlib
 import functools
+import importlib.util
 import os
 import signal
 import subprocess
@@ -98,6 +99,15 @@ def plugin():
     assert PLUGIN.exists(), f"{PLUGIN} is missing: run `make plugin`"
     assert [p.name for p in PLUGIN.parent.iterdir()] == [PLUGIN.name], "the plugin must be alone in its folder"
     return PLUGIN
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The reader in NumPy, by itself."""
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "plugin/python/h5z_gpu/reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -159,7 +159,7 @@ def frame(rng):
     shapes = SHAPES if rng.integers(2) else OF_VECTORS
     shape, mode, size = shapes[rng.integers(len(shapes))], int(rng.choice([1, 1, 2, 3, 4])), int(rng.choice([4, 8]))
     kind, bound, first = {4: 0x17084041, 8: 0x340B4081}[size], float(rng.choice([0.5, 1e-3, 7.0])), head(rng)
-    h = r.Header(1, "dense", mode, kind, math.prod(shape) * size, 0, bound, 0, shape, (), False)
+    h = r.Header(r.VERSION, "dense", mode, kind, math.prod(shape) * size, 0, bound, 0, shape, (), False, 0)
     if mode != 3 and rng.integers(3) == 0:
         first += np.array([rng.normal() * 1000], f"<f{size}").tobytes()
     filters, weights, tables, _ = r.dense_head(h, first)
@@ -193,7 +193,7 @@ def frame(rng):
     starts = np.cumsum(lengths)[63 : len(lengths) - 1 : 64].astype("<u4")
     table = np.array(lengths + [0] * (len(lengths) % 2), "<u2").tobytes() + starts.tobytes()
     sections = [first, bytes(kinds), table, payload]
-    out = struct.pack("<8s4BI2QdQQ", r.MAGIC, 1, 7, mode, len(shape), kind, h.raw_length, 0, bound, 0, 4)
+    out = struct.pack("<8s4BI2QdQ2I", r.MAGIC, r.VERSION, 7, mode, len(shape), kind, h.raw_length, 0, bound, 0, 4, 0)
     out += struct.pack(f"<{len(shape)}I4Q", *shape, *map(len, sections))
     for section in sections:
         out += bytes(-len(out) % 8) + section

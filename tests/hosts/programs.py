@@ -189,7 +189,7 @@ def filters(path, name):
 
 def listed(words):
     """The fields of a stored list (codecs/src/words.rs) that tests look at: words typed, HDF5's rank, extents."""
-    assert words[0] == 0xF1C0DE02 and words[1] & 0xFF == len(words) and words[-1] == 90000, words
+    assert words[0] == 0xF1C0DE03 and words[1] & 0xFF == len(words) and words[-1] == 90000, words
     return words[9], words[3] >> 16 & 0xFF, list(words[11:-1])
 
 

@@ -4,7 +4,6 @@ frames.
 
 It is loaded from its file, as somebody would who has neither plugin nor package.
 """
-import importlib.util
 import os
 import struct
 import sys
@@ -16,15 +15,7 @@ import pytest
 from conftest import LONG, PLUGIN, ROOT, THIRD, clean, python, run
 
 SOURCE = ROOT / "plugin/python/h5z_gpu/reference.py"
-VECTORS = ROOT / "tests/vectors/v1"
-
-
-@pytest.fixture(scope="module")
-def reference():
-    spec = importlib.util.spec_from_file_location("reference", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+VECTORS = ROOT / "tests/vectors/v2"
 
 
 def fnv(data):

@@ -15,6 +15,8 @@ mod refused;
 mod rewrite;
 mod rules;
 
+use h5z_gpu::release::FORMAT_STATE;
+
 use common::vectors::{CODECS, Vector, folder, listed_cases, table};
 
 #[test]
@@ -23,6 +25,7 @@ fn every_vector_is_written_and_read_by_every_backend() {
     assert!(vectors.len() >= 12, "only {} vectors", vectors.len());
     let wrong: Vec<String> = vectors.iter().filter_map(|v| v.check().err()).collect();
     assert!(wrong.is_empty(), "{} of {} vectors:\n{}", wrong.len(), vectors.len(), wrong.join("\n"));
+    assert_eq!(Vector::state(&vectors), FORMAT_STATE, "`vectors --check` says where it stands");
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //! names. `--salted N` does the same with N small chunks whose values and bounds are of any magnitude, in large
 //! batches. `--stages ROUNDS` compares single stages on arrays of all kinds, and names the first one that differs, and
 //! where. `--arrays ROUNDS` compares arrays in the device's memory, of all layouts, with the same in host memory.
-//! `--vectors DIR` checks golden vectors instead (tests/vectors/v1): each is written and read by every backend.
+//! `--vectors DIR` checks golden vectors instead (tests/vectors/v2): each is written and read by every backend.
 //! `--values N` sends N values through encoding, decoding and an exact judge on the device, but begins no batch after
 //! `--seconds`; `--skip` leaves out bounds of patterns that a run before came through, `--spoil` breaks a promise,
 //! which must be found. `--codec NAME` leaves out what the codec's kernels have no part in, as far as one can tell.

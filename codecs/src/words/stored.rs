@@ -9,7 +9,7 @@ use crate::params::{Bound, Dtype, Extents, Mode, Params, Request};
 
 /// Upper 24 bits of word 0; the lowest byte is the layout.
 const MAGIC: u32 = 0xF1C0_DE00;
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 /// Words before the extents.
 const HEAD: usize = 11;
 /// Which of them is the check.
@@ -22,7 +22,7 @@ pub const STORED_MAX: usize = HEAD + MAX_RANK + 1;
 /// Version of the writer, major · 100 + minor.
 const WRITER: u32 = 1;
 /// The least reader that knows this layout. It is stated too, so that a changed layout byte is found.
-const READER: u32 = 2;
+const READER: u32 = 3;
 
 const FILL_KNOWN: u32 = 1;
 const LOSSY_ALLOWED: u32 = 2;
@@ -97,6 +97,9 @@ pub fn stored(words: &[u32]) -> Result<Stored> {
     }
     match (words[0] & 0xFF, words[1] >> 24) {
         (LAYOUT, READER) => (),
+        (1 | 2, 1 | 2) => {
+            return refuse("a build before 0.1.0 wrote it; give words anew, one number such as 11003".into());
+        }
         (layout @ 0..=LAYOUT, reader @ 0..=READER) => {
             return refuse(format!(
                 "layout {layout} for reader {reader}, where each is {LAYOUT}: a word was changed; copy the whole list \
@@ -170,17 +173,17 @@ mod tests {
     }
 
     /// As lists lie in files. They are read for ever.
-    const LAYOUT_2: [u32; 14] = [
-        4055948802, 33554702, 386416705, 33751825, 3539053052, 1062232653, 0, 1621981420, 0, 111003, 3580096363, 4, 32,
+    const LAYOUT_3: [u32; 14] = [
+        4055948803, 50331918, 386416705, 33751825, 3539053052, 1062232653, 0, 1621981420, 0, 111003, 4038455941, 4, 32,
         90000,
     ];
 
     #[test]
     fn lists_that_lie_in_files_mean_what_they_meant() {
-        assert_eq!(stored(&LAYOUT_2).unwrap(), Stored { params: params(), typed: 111003, original_rank: 3 });
-        assert_eq!(store(&params(), &[111003], 3), LAYOUT_2, "what is written has not changed");
-        assert_eq!(store(&params(), &LAYOUT_2, 3), LAYOUT_2, "storing again changes nothing");
-        assert_eq!(request(&LAYOUT_2).unwrap(), request(&[111003]).unwrap());
+        assert_eq!(stored(&LAYOUT_3).unwrap(), Stored { params: params(), typed: 111003, original_rank: 3 });
+        assert_eq!(store(&params(), &[111003], 3), LAYOUT_3, "what is written has not changed");
+        assert_eq!(store(&params(), &LAYOUT_3, 3), LAYOUT_3, "storing again changes nothing");
+        assert_eq!(request(&LAYOUT_3).unwrap(), request(&[111003]).unwrap());
     }
 
     /// One list for each rank, type, mode and flag.
@@ -253,9 +256,9 @@ mod tests {
 
     #[test]
     fn two_changed_bits_are_found() {
-        let bits = 32 * LAYOUT_2.len();
+        let bits = 32 * LAYOUT_3.len();
         for (i, j) in (0..bits).flat_map(|i| (i + 1..bits).map(move |j| (i, j))) {
-            let mut changed = LAYOUT_2;
+            let mut changed = LAYOUT_3;
             changed[i / 32] ^= 1 << (i % 32);
             changed[j / 32] ^= 1 << (j % 32);
             assert!(stored(&changed).is_err(), "bits {i} and {j}");
@@ -265,7 +268,7 @@ mod tests {
     #[test]
     fn what_belongs_to_a_later_version_is_refused_though_its_check_is_right() {
         let sealed = |change: &dyn Fn(&mut Vec<u32>)| {
-            let mut words = LAYOUT_2.to_vec();
+            let mut words = LAYOUT_3.to_vec();
             change(&mut words);
             words[CHECK] = check(&words[..words.len() - 1]);
             stored(&words).map(|_| ()).map_err(|e| e.to_string())
@@ -276,10 +279,11 @@ mod tests {
             let text = sealed(change).expect_err(part);
             assert!(text.contains(part), "{text}");
         };
-        says(&|w| w[0] += 1, "layout 3");
-        says(&|w| (w[0], w[1]) = (w[0] - 1, w[1] - (1 << 24)), "layout 1 for reader 1");
-        says(&|w| w[1] += 1 << 24, "from 3 on");
-        says(&|w| w[1] -= 1 << 24, "for reader 1");
+        says(&|w| w[0] += 1, "layout 4");
+        says(&|w| (w[0], w[1]) = (w[0] - 1, w[1] - (1 << 24)), "a build before 0.1.0");
+        says(&|w| w[0] -= 3, "layout 0 for reader 3");
+        says(&|w| w[1] += 1 << 24, "from 4 on");
+        says(&|w| w[1] -= 1 << 24, "for reader 2");
         says(&|w| w[2] |= 1 << 15, "type word");
         says(&|w| w[2] = 7, "type word");
         says(&|w| w[3] = w[3] & !15 | 5, "M = 5");

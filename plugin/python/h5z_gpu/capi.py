@@ -40,7 +40,7 @@ class Frame(ctypes.Structure):
     """h5z_gpu_frame: what a frame says of itself."""
 
     _fields_ = [("status", c_int32), ("version", c_uint8), ("codec", c_uint8), ("mode", c_uint8), ("element", c_uint8),
-                ("raw_len", c_uint64), ("bound", c_double)]
+                ("draft", c_uint32), ("raw_len", c_uint64), ("bound", c_double)]
 
 
 class Chunks(ctypes.Structure):

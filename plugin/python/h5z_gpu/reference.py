@@ -6,7 +6,7 @@ compiled library: only NumPy and, for the codec `bytes`, Python 3.14 or the pack
 their order: § stands for their sections, F1, S1, L1, N1, B1, P1, K1, D1 ... for the rules of their sections 7.
 
 decode(frame, limit=None)   the chunk's bytes in the dataset's own byte order; limit: how many there have to be
-header(frame)               the fields of the header, checked by the rules F1 to F14
+header(frame)               the fields of the header, checked by the rules F1 to F14 and F18
 Refused                     the ValueError that both raise; its text begins with the rule that the frame breaks
 
 python -m h5z_gpu.reference FRAME [OUT]   prints the header and writes the decoded bytes to OUT; where the package is
@@ -31,7 +31,8 @@ Codebook = list[tuple[int, Optional[int], int, int]]  # by 11 bits: a codeword's
 
 # ------------------------------------------------------------------------------------------------ frame.FORMAT.md
 MAGIC = bytes.fromhex("89 48 35 5A 47 0D 0A 1A")
-VERSION = 1
+VERSION = 2
+STATE = 0x26ec68e3  # of the format: what VERSION may have as its draft, §1
 CODECS = [  # §3.2: name, modes, highest rank, sections
     ("stored", (9,), 0, 1),
     ("szx", (1, 2, 3, 4), 8, 2),
@@ -74,6 +75,7 @@ class Header:
     extents: tuple[int, ...]
     section_lengths: tuple[int, ...]
     swapped: bool
+    draft: int
 
     @property
     def number(self) -> int:
@@ -102,15 +104,17 @@ class Header:
 
 
 def header(frame: bytes) -> Header:
-    """The header of a frame: §2, and F1 to F14."""
+    """The header of a frame: §2, F1 to F14 and F18."""
     refuse("F1", len(frame) < 56, f"{len(frame)} bytes, a frame has at least 56")
     magic, version, codec, mode, rank, kind = struct.unpack_from("<8s4BI", frame)
-    raw, stored, bound, checksum, count = struct.unpack_from("<2QdQQ", frame, 16)
+    raw, stored, bound, checksum, count, draft = struct.unpack_from("<2QdQ2I", frame, 16)
     refuse("F2", magic != MAGIC, f"the magic is {magic.hex()}, not {MAGIC.hex()}")
-    refuse("F3", not 1 <= version <= VERSION, f"version {version}, this reader knows 1 to {VERSION}")
+    refuse("F3", version == 1, "written by a build before 0.1.0; read it with that build and write it again")
+    refuse("F3", version != VERSION, f"version {version}, this reader knows {VERSION}")
     refuse("F4", stored != len(frame), f"the frame has {stored} bytes, {len(frame)} are given")
     found = frame_checksum(frame)
     refuse("F5", checksum != found, f"the checksum is {found:016x}, the header says {checksum:016x}")
+    refuse("F18", draft not in (0, STATE), f"written by an unreleased build, in state {draft:08x} of the format")
     refuse("F6", codec >= len(CODECS), f"codec {codec}, known are 0 to {len(CODECS) - 1}")
     name, modes, highest, sections = CODECS[codec]
     lossy = mode == 9 and name == "lorenzo" and kind & 15 != 0
@@ -129,7 +133,7 @@ def header(frame: bytes) -> Header:
     extents = struct.unpack_from(f"<{rank}I", frame, 56)
     lengths = struct.unpack_from(f"<{count}Q", frame, 56 + 4 * rank)
     refuse("F13", min(extents, default=2) < 2 or math.prod(extents) >= 2**64, f"extents {extents}")
-    head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths, swapped)
+    head = Header(version, name, mode, kind, raw, stored, bound, checksum, extents, lengths, swapped, draft)
     unfit = name not in ("stored", "bytes") and head.values * head.size != raw
     refuse("F14", unfit, f"{head.values} values of {head.size} bytes in {raw} raw bytes")
     return head

@@ -82,6 +82,12 @@ impl Examination {
             return self.problem(format!("{whose} {own} {why}"), remedy);
         }
         let (mine, version) = (digest(&self.own), self.plugin["version"].as_str().unwrap_or_default().to_owned());
+        if version.ends_with("+unreleased") {
+            self.notes.push(format!(
+                "{own} is an unreleased build, and says so in the chunks that it writes; a release refuses them \
+                 if the format has changed since"
+            ));
+        }
         for one in self.folders.iter().flat_map(|(_, each)| each) {
             if let Ok((theirs, digest)) = &one.state
                 && *digest != mine

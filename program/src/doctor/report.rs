@@ -4,10 +4,9 @@
 use super::examination::{Examination, some};
 use super::gpu::size;
 use crate::probe::texts;
+use h5z_gpu::plugin::VERSION;
 use serde_json::{Map, Value, json};
 use std::env::consts::ARCH;
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Examination {
     /// All of it, as JSON.

@@ -150,7 +150,9 @@ fn frame_rules(list: &mut List) {
     list.bytes("F1-frame-of-55-bytes", "header has 55 bytes where 56", 1, whole[..55].into());
     list.patched("F2-another-magic", "mark", &stored, |f| f[7] = 0x0A);
     list.but("F3-version-0", "format 0", &stored, |d| d.version = 0);
-    list.but("F3-version-2", "format 2", &stored, |d| d.version = 2);
+    list.but("F3-version-1", "a build before 0.1.0", &stored, |d| d.version = 1);
+    list.but("F3-version-3", "format 3", &stored, |d| d.version = 3);
+    list.but("F18-draft-of-another-state", "an unreleased build", &stored, |d| d.draft = 1);
     list.bytes("F4-last-byte-cut", "frame has 64 bytes where 65", 1, whole[..64].into());
     list.bytes("F4-one-byte-more", "frame has 66 bytes where 65", 1, [&whole[..], &[0]].concat());
     list.bytes("F4-stored-length-of-a-byte-more", "frame has 65 bytes where 66", 1, {

@@ -58,7 +58,7 @@ impl Seeds {
 
 /// The golden vectors' frames and those to refuse.
 fn vectors() -> Result<Vec<Vec<u8>>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/v1");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/v2");
     let mut frames = Vec::new();
     for folder in fs::read_dir(root)? {
         for file in fs::read_dir(folder?.path())? {

@@ -22,7 +22,7 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Optional
+from typing import Any, Optional
 
 from ..elf import Unusable
 from . import handed
@@ -91,17 +91,25 @@ def _too_much(why: MemoryError) -> str:
             "them, and h5z-gpu recover takes what can be read")
 
 
+class _Version(argparse.Action):
+    """Says which library this is: commands such as `doctor` have to start where it cannot be loaded."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from ..library import lib
+
+        print(f"h5z-gpu {lib.h5z_gpu_version().decode()}")
+        parser.exit()
+
+
 def _parser(argv: list[str]) -> argparse.ArgumentParser:
     """The parser; of the commands, only the one that is meant is imported."""
-    from .. import __version__
-
     parser = argparse.ArgumentParser(
         prog="h5z-gpu",
         description="Error-bounded and lossless compression of floating-point data in HDF5 and netCDF-4 files.",
         epilog="Exit status: 0 as asked; 1 something was found (damage, a broken promise, a set-up that does not "
         "work); 2 wrong use, or input that cannot be read.",
     )
-    parser.add_argument("--version", action="version", version=f"h5z-gpu {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the library's version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     meant = next((a for a in argv if not a.startswith("-")), None)
     for name in COMMANDS:

@@ -123,6 +123,8 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
              "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid,
              "chunk_bytes": chunks.raw_len}
+    if len(drafts := np.unique(chunks.frames["draft"])) and drafts[-1]:
+        what["drafts"] = [f"{draft:08x}" for draft in drafts if draft]
     settled = _settled(what)
     what["each"] = [_chunk(chunks, row, settled) for row in range(n)]
     if chunks.lost_index:
@@ -234,6 +236,8 @@ def _print_dataset(what: dict[str, Any]) -> None:
     _line("used", _used(what))
     if "broken_promise" in what:
         _line("BROKEN", what["broken_promise"])
+    if "drafts" in what:
+        _line("written by", f"an unreleased build, in the state {', '.join(what['drafts'])} of the format")
     if what["filters"] != ["h5z-gpu"]:
         _line("filters", ", ".join(what["filters"]))
     good = [c for c in each if "damaged" not in c]

@@ -166,7 +166,7 @@ impl Pool {
 
 /// Frames of the golden vectors, where this is started beside them.
 fn vectors() -> impl Iterator<Item = Vec<u8>> {
-    let folders = fs::read_dir("tests/vectors/v1").into_iter().flatten().flatten();
+    let folders = fs::read_dir("tests/vectors/v2").into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let paths = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "bin"));
     let frames = paths.filter_map(|path| fs::read(path).ok());

@@ -21,7 +21,9 @@ final class Header {
     static final int INTEGER = 0;
     static final int FLOAT = 1;
 
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
+    /** Of the format: what the version may have as its draft, section 1. */
+    private static final int STATE = 0x26ec68e3;
     private static final int FIXED = 56;
     private static final byte[] MAGIC = {(byte) 0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A};
     private static final String[] NAMES = {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"};
@@ -120,11 +122,15 @@ final class Header {
         }
         Section s = new Section(frame, 0, frame.length);
         int version = s.u8(8);
-        Refused.when(version < 1 || version > VERSION, "F3", "version %d, this reader knows 1 to %d", version, VERSION);
+        Refused.when(version == 1, "F3", "written by a build before 0.1.0; read it with that build and write it again");
+        Refused.when(version != VERSION, "F3", "version %d, this reader knows %d", version, VERSION);
         Refused.when(s.i64(24) != frame.length, "F4", "the frame has %s bytes, %d are given",
                 Long.toUnsignedString(s.i64(24)), frame.length);
         long sum = Checksum.of(frame);
         Refused.when(s.i64(40) != sum, "F5", "damaged: the checksum is %016x, the header says %016x", sum, s.i64(40));
+        int draft = s.i32(52);
+        Refused.when(draft != 0 && draft != STATE, "F18",
+                "written by an unreleased build, in state %08x of the format", draft);
         int codec = s.u8(9);
         Refused.when(codec >= NAMES.length, "F6", "codec %d, known are 0 to %d", codec, NAMES.length - 1);
         String name = NAMES[codec];
@@ -144,12 +150,12 @@ final class Header {
         double bound = Double.longBitsToDouble(boundBits);
         boolean finite = boundBits >= 0 && bound < Double.POSITIVE_INFINITY;
         Refused.when(!finite || (mode == 9 && boundBits != 0), "F10", "bound %s in mode %d", bound, mode);
-        long count = s.i64(48);
+        int count = s.i32(48);
         boolean corrections = codec == SCALED && count == 4;
-        Refused.when(count != SECTIONS[codec] && !corrections, "F11", "%s sections, %s has %d",
-                Long.toUnsignedString(count), name, SECTIONS[codec]);
+        Refused.when(count != SECTIONS[codec] && !corrections, "F11", "%d sections, %s has %d", count, name,
+                SECTIONS[codec]);
         return shape(s, new Header(codec, mode, swapped, type, s.i64(16), bound, new long[rank],
-                new long[(int) count]));
+                new long[count]));
     }
 
     /** Reads extents and section lengths, the part of the header whose length the other fields tell. */

@@ -9,8 +9,8 @@ package org.h5zgpu;
  * reader goes on without.
  */
 public final class StoredWords {
-    private static final int LAYOUT_2 = 0xF1C0DE02;
-    private static final int READER_2 = 2;
+    private static final int LAYOUT_3 = 0xF1C0DE03;
+    private static final int READER_3 = 3;
     private static final int CHECK = 10;
     private static final int HEAD = 11;
     private static final int HIGHEST_RANK = 8;
@@ -21,7 +21,7 @@ public final class StoredWords {
 
     /** How long a chunk is, or {@link Frame#ANY_LENGTH} where the words do not tell. */
     public static long chunkLength(int[] words) {
-        if (words == null || words.length <= HEAD || words[0] != LAYOUT_2 || words[1] >>> 24 != READER_2) {
+        if (words == null || words.length <= HEAD || words[0] != LAYOUT_3 || words[1] >>> 24 != READER_3) {
             return Frame.ANY_LENGTH;
         }
         int count = words[1] & 0xFF;

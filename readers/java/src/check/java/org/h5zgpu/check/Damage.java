@@ -47,7 +47,7 @@ public final class Damage {
     public static void main(String[] args) throws IOException {
         Damage all = new Damage(Long.parseLong(args[2]));
         List<byte[]> frames = new ArrayList<>();
-        for (Path path : Vectors.frames(Paths.get(args[0]).resolve("v1"))) {
+        for (Path path : Vectors.frames(Paths.get(args[0]).resolve("v2"))) {
             frames.add(Files.readAllBytes(path));
         }
         int rounds = Integer.parseInt(args[1]);
