@@ -72,3 +72,10 @@ def test_xtc_gets_the_precision_of_the_bound():
     """Within it, and not by much, also far from zero, where f32 rounds by a part of it."""
     x = np.random.default_rng(1).uniform(0, 30, (2, 3000, 3)).astype("f4")
     assert all(0.9 < measure(xtc(), x, bound, 1)[3] <= 1 for bound in (5e-3, 5e-5))
+
+
+@pytest.mark.parametrize("wrong, error", [(1.5, 1.5), (np.nan, np.inf)])
+def test_a_coder_that_leaves_the_bound_or_loses_a_value_is_seen(wrong, error):
+    x = np.zeros(8, "f8")
+    coder = lambda x, bound: [b"frame"], lambda frames, x: np.where(np.arange(8) == 3, wrong, x)
+    assert measure(coder, x, 1.0, 1)[3] == error
