@@ -7,7 +7,7 @@
 # make bench    speed and ratio beside other codecs, and repack beside h5repack
 # make compare  beside hdf5plugin's filters, gzip and pcodec: ratio, speed, error, damage, odd types; a table and plots
 #               in target/compare. Then without loss on one core, on integers, decimals and floats, and trajectories of
-#               molecules beside SZ3 and XTC, dense beside its peers: more tables.
+#               molecules beside SZ3 and XTC, dense beside its peers, keep beside compression-safeguards: more tables.
 #               On a machine with a GPU also beside nvCOMP, there
 # make check-copies   copies of HDF5 files out of other people's packages, which are fetched into target/real
 # make site     the documentation, docs/, as a web site in target/site
@@ -161,8 +161,8 @@ compare: $(PLUGIN) .env/bench $(patsubst %,target/fields/%/done,full lossless tr
 	    target/fields/full
 	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python $(PY) tests/bench/compare_trajectories.py \
 	    target/fields/trajectories
-	@H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python $(PY) tests/bench/compare_peers.py \
-	    target/fields/full target/fields/lossless
+	@for by in compare_peers keep; do H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python \
+	    $(PY) tests/bench/$$by.py target/fields/full target/fields/lossless || exit; done
 	@HDF5_PLUGIN_PATH="$(CURDIR)/target/plugin" H5Z_GPU_PLUGIN_PATH="$(CURDIR)/target/plugin" PYTHONPATH=plugin/python \
 	    $(PY) tests/bench/unchanged.py
 	@[ ! -e /proc/driver/nvidia/version ] || { $(PIP) -r tests/bench/requirements-gpu.txt && \
