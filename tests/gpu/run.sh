@@ -109,6 +109,7 @@ if [[ $parts == *bench* ]]; then
     table batch ./gpu_bench "$FIELDS" --only batch
     table integers ./gpu_bench "$FIELDS" --only integers
     table keep ./gpu_bench "$FIELDS" --only keep --runs 5
+    table why ./gpu_bench "$FIELDS" --why
     table lane ./gpu_bench "$FIELDS" --only lane
     table datasets python3 arrays.py "$FIELDS" "$scratch" --reps 5
     table choice python3 arrays.py "$FIELDS" "$scratch" --only choice

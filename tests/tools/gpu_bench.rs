@@ -4,12 +4,13 @@
 //! ```text
 //! gpu_bench FIELDS_DIR [--runs N] [--threads N] [--only device|cliffs|decoders|batch|integers|keep|lane|first]
 //!           [--quick] [--codec NAME]
+//! gpu_bench FIELDS_DIR --why
 //! ```
 //! `FIELDS_DIR/fields.txt` has a line a field: path, f32 or f64, extents as 512x512x512. Prints, in GB/s of
 //! uncompressed bytes: the device's time for complete frames over data on the device (events, median), chunks of a
 //! batch against one large chunk, host memory to host memory beside the CPU's, and the time to the first chunk of a
 //! process. `--quick` times a few requests and leaves the comparison with the CPU out, for comparing kernels with each
-//! other.
+//! other. `--why` has ncu say what each kernel waits for.
 
 #[path = "gpu_bench/cliffs.rs"]
 mod cliffs;
@@ -17,6 +18,8 @@ mod cliffs;
 mod integers;
 #[path = "gpu_bench/keep.rs"]
 mod keep;
+#[path = "gpu_bench/why.rs"]
+mod why;
 
 use h5z_gpu::{Bound, Codec, DecodeJob, Dtype, EncodeJob, Engine, Params, Request};
 use std::time::Instant;
@@ -369,7 +372,7 @@ fn first(f: &Field) {
 
 fn main() {
     let (mut dir, mut runs, mut threads, mut only, mut quick) = (None, 15, 8, String::new(), false);
-    let mut codec = None;
+    let (mut codec, mut why, mut watched) = (None, false, None);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -377,6 +380,9 @@ fn main() {
             "--threads" => threads = args.next().and_then(|v| v.parse().ok()).expect("a number follows"),
             "--only" => only = args.next().expect("a part follows"),
             "--quick" => quick = true,
+            "--why" => why = true,
+            // What `--why` has ncu start.
+            "--watched" => watched = args.next().and_then(|v| v.parse().ok()),
             "--codec" => {
                 let name = args.next().expect("a codec follows");
                 codec = Some(*Codec::ALL.iter().find(|c| c.name() == name).expect("a codec's name"));
@@ -384,7 +390,14 @@ fn main() {
             _ => dir = Some(arg),
         }
     }
-    let all = fields(&dir.expect("FIELDS_DIR; see the head of this file"));
+    let dir = dir.expect("FIELDS_DIR; see the head of this file");
+    let all = fields(&dir);
+    if let Some(request) = watched {
+        return why::launch(&all[0], request);
+    }
+    if why {
+        return why::why(&dir, &all[0]);
+    }
     let run = |part: &str| only.is_empty() || only == part;
     if run("first") {
         first(&all[0]);
