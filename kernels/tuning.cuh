@@ -80,7 +80,7 @@ struct PlanesTuning<float> {
 #else
     static constexpr int ENCODE_CTAS = 3, WIDE_DECODE = 6;
 #endif
-    static constexpr int DECODE_CTAS = 6, WIDE_ENCODE = 5, LOSSY_WIDE_ENCODE = 4, LIMITED_WIDE_ENCODE = 3, IMAGES = 2;
+    static constexpr int DECODE_CTAS = 6, WIDE_ENCODE = 5, LOSSY_WIDE_ENCODE = 4, LIMITED_WIDE_ENCODE = 4, IMAGES = 2;
 };
 template <>
 struct PlanesTuning<double> {

@@ -26,36 +26,31 @@ struct Limits {
     }
     // What `planes` calls small under this step: it is kept on its side of 0 by half a step.
     __device__ __forceinline__ S small_of(S step) const { return T::mul((S)0.75, step); }
-    __device__ __forceinline__ bool small(S x, S step) const {
-        const S most = small_of(step);
-        return (flags & FLAG_SIGN) && x != S(0) && x <= most && x >= -most;
-    }
-    // True where `allow` may not be of one of these values, for what is less than `step` off it; in `smalls`, whether
-    // one is small. A few operations a value: extremes of the values, of their magnitudes but for zeros, of their bits
-    // as integers with a sign, of which -0 has the least.
+    // True where `allow` may not be of one of these values, for -0 or an end of the range: within `end` of the lower
+    // one, `step` of the other. `sign` becomes true where one is within `zero` of 0; `small`: one is small.
     template <int COUNT>
-    __device__ __forceinline__ bool near(const S (&x)[COUNT][4], S step, bool& smalls) const {
+    __device__ __forceinline__ bool near(const S (&x)[COUNT][4], S step, S zero, S end, bool& sign, bool& small) const {
         using Bits = typename T::Bits;
-        constexpr Bits SIGN = (Bits)1 << (8 * T::W - 1);
         bool any = false;
         if (flags & FLAG_SIGN) {
             Bits least = ~(Bits)0;
 #pragma unroll
             for (int k = 0; k < 4 * COUNT; k++) least = min(least, (Bits)((T::bits(x[k / 4][k % 4]) << 1) - 1));
-            any = least < T::bits(step) << 1, smalls = least < T::bits(small_of(step)) << 1;
+            sign = sign || least < T::bits(T::add(zero, T::most(positive, -negative))) << 1;
+            small = least < T::bits(small_of(step)) << 1;
         }
         if (zero_is_exact()) {
-            Bits least = ~(Bits)0;
+            int least = 0;
 #pragma unroll
-            for (int k = 0; k < 4 * COUNT; k++) least = min(least, (Bits)(T::bits(x[k / 4][k % 4]) ^ SIGN));
-            any |= least == 0;
+            for (int k = 0; k < 4 * COUNT; k++) least = min(least, T::upper(x[k / 4][k % 4]));
+            any = least == (int)0x80000000u;
         }
         if (flags & FLAG_RANGE) {
-            S least = T::infinity(), most = -T::infinity();
+            auto least = T::rough(T::infinity()), most = T::rough(-T::infinity());
 #pragma unroll
             for (int k = 0; k < 4 * COUNT; k++)
-                least = T::least(least, x[k / 4][k % 4]), most = T::most(most, x[k / 4][k % 4]);
-            any |= least <= T::add(low, step) || most >= T::sub(high, step);
+                least = min(least, T::rough(x[k / 4][k % 4])), most = max(most, T::rough(x[k / 4][k % 4]));
+            any |= least <= T::rough(T::add(low, end)) || most >= T::rough(T::sub(high, step));
         }
         return any;
     }

@@ -39,6 +39,9 @@ struct Traits<float> {
     static __device__ __forceinline__ float round(double x) { return __double2float_rn(x); }
     static __device__ __forceinline__ float power(int e) { return __uint_as_float((u32)(e + 127) << 23); }
     static __device__ __forceinline__ float infinity() { return __uint_as_float(EXPONENT); }
+    // The upper half of the bits as an integer; what is in the order of numbers, or equal, in few instructions.
+    static __device__ __forceinline__ int upper(float x) { return (int)bits(x); }
+    static __device__ __forceinline__ float rough(float x) { return x; }
     // The largest number of the type not above b.
     static __device__ __forceinline__ float down(double b) { return __double2float_rd(b); }
     // Of two numbers one of which may be NaN, the other.
@@ -64,6 +67,8 @@ struct Traits<double> {
     static __device__ __forceinline__ double round(double x) { return x; }
     static __device__ __forceinline__ double power(int e) { return value((u64)(e + 1023) << 52); }
     static __device__ __forceinline__ double infinity() { return value(EXPONENT); }
+    static __device__ __forceinline__ int upper(double x) { return (int)(bits(x) >> 32); }
+    static __device__ __forceinline__ int rough(double x) { return upper(x) ^ (upper(x) >> 31 & 0x7fffffff); }
     static __device__ __forceinline__ double down(double b) { return b; }
     static __device__ __forceinline__ double least(double a, double b) { return fmin(a, b); }
     static __device__ __forceinline__ double most(double a, double b) { return fmax(a, b); }

@@ -66,7 +66,7 @@ __device__ __forceinline__ bool unsure_hold(InterpolateShared& sh, interpolate::
         const S x = in.one(i);
         double whole;
         int q;
-        const bool on = !fine.nearest(x, whole, q) || is_fixed(x, q, fill) || fine.tells(x, whole);
+        const bool on = !fine.nearest(x, whole, q) || is_odd(x, q, fill) || fine.tells(x, whole);
         const bool all = __all_sync(warp::ALL, on);
         if (lane == 0) sh.alike = all;
     }

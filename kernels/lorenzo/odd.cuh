@@ -43,8 +43,10 @@ __device__ __forceinline__ void find_points(PointLimits<S>& out, typename Traits
                                             const keep::Limits<S>& limits, const quantize::Linear<S>& fine, int lane) {
     constexpr int FARTHEST = fmt::LORENZO_POINT_LIMIT;
     const S low = limits.low, high = limits.high;
-    // The first point from which on this is true of what it is worth.
-    auto is = [&](S y) {
+    // The first point from which on this is true of what it is worth: mostly near what is nearest to this number.
+    const S end = lane == 0 ? S(0) : lane == 1 ? limits.positive : lane == 2 ? high : lane == 3 ? low : limits.negative;
+    auto is = [&](int point) {
+        const S y = fine.value(quantize::number(point));
         const bool above = y > low || (y == low && low == S(0)), beyond = y > high || (y == high && high != S(0));
         return lane == 0   ? y > S(0)
                : lane == 1 ? above && y >= limits.positive
@@ -52,10 +54,14 @@ __device__ __forceinline__ void find_points(PointLimits<S>& out, typename Traits
                : lane == 3 ? above
                            : beyond || y > limits.negative;
     };
-    int below = -FARTHEST - 1, from = FARTHEST + 1;
+    int own;
+    if (!fine.nearest(end, own) || own > FARTHEST || own < -FARTHEST) own = end > S(0) ? FARTHEST : -FARTHEST;
+    int below = max(own - 2, -FARTHEST - 1), from = min(own + 2, FARTHEST + 1);
+    if ((below >= -FARTHEST && is(below)) || (from <= FARTHEST && !is(from)))
+        below = -FARTHEST - 1, from = FARTHEST + 1;
     while (from - below > 1) {
         const int middle = (below + from) >> 1;
-        (is(fine.value(quantize::number(middle))) ? from : below) = middle;
+        (is(middle) ? from : below) = middle;
     }
     const int found[5] = {warp::from(from, 0), warp::from(from, 1), warp::from(from, 2), warp::from(from, 3),
                           warp::from(from, 4)};
@@ -64,11 +70,7 @@ __device__ __forceinline__ void find_points(PointLimits<S>& out, typename Traits
 }
 
 template <class S>
-__device__ __forceinline__ u32 bits_of_fill(u32 fill) {
-    return fill;
-}
-template <class S>
-__device__ __forceinline__ u64 bits_of_fill(u64 fill) {
+__device__ __forceinline__ typename Traits<S>::Bits bits_of_fill(typename Traits<S>::Bits fill) {
     return fill;
 }
 template <class S>
@@ -106,16 +108,6 @@ __device__ __forceinline__ void add_outliers_cost(TileShared& sh, int lane) {
     const u32 count = warp::total((u32)__popc(sh.outliers[threadIdx.x]));
     if (lane == 0 && count) atomicAdd(&sh.cost, 256 * 8 * Traits<S>::W * count);
     __syncthreads();
-}
-
-// Whether no point may stand for a value that is not the fill value, whose nearest point is `own`.
-template <class S>
-__device__ __forceinline__ bool is_fixed(S, int, typename Traits<S>::Bits) {
-    return false;
-}
-template <class S>
-__device__ __forceinline__ bool is_fixed(S x, int own, const PointLimits<S>& limits) {
-    return limits.fixes(x, own);
 }
 
 // Whether a value is left as it is, whose nearest point is `own`.

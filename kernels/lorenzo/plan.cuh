@@ -183,6 +183,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const EncodeChunk* chunks = (const EncodeChunk*)args.chunks;
     const u32 chunk = frame::chunk_of(chunks, args.chunk_count, blockIdx.x, lane);
     const EncodeChunk& c = chunks[chunk];
+    const ChunkState* state = (const ChunkState*)args.states + chunk;
     const u32 number = blockIdx.x - c.first_tile;
     const Source<S> in(c, tiles::of(c.extents, c.tile, number));
     const Work work(c, number);
@@ -193,25 +194,25 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
         const auto bits = T::bits(((const S*)c.input)[i]);
         return T::value(c.flags & FLAG_SWAP ? swapped(bits) : bits);
     };
-    // Each tile for itself: it would take longer to wait for another one.
-    u32 said = 0;
-    if constexpr (LIMITED) {
-        const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
-        const double bound = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+    // Each tile for itself, unless another has told: it would take longer to wait for that one.
+    volatile u32& told = ((Codebook*)args.shared + chunk)->said;
+    u32 said = LIMITED ? told : 0;
+    if (LIMITED && !__syncthreads_and(said & quantize::SAID)) {
         u32 mine = 0;
 #pragma unroll
         for (u32 k = t; k < quantize::GUARDED_PLACES; k += THREADS)
-            mine |= quantize::said(value(quantize::other_place(c.values, k)), bound, fill, limits);
+            mine |= quantize::said(value(quantize::other_place(c.values, k)), frame::used_bound(c, state), fill,
+                                   keep::limits_of<S>(c, state));
 #pragma unroll
-        for (u32 bit = 1; bit < 16; bit *= 2) said |= __syncthreads_or(mine & bit) ? bit : 0;
+        for (u32 bit = 1; bit < quantize::SAID; bit *= 2) said |= __syncthreads_or(mine & bit) ? bit : 0;
+        if (t == 0) told = said | quantize::SAID;
     }
     if (w == 0) {
-        double used = frame::used_bound(c, (const ChunkState*)args.states + chunk);
+        double used = frame::used_bound(c, state);
         S base = -S(0);
         auto at = [&](u32 k) { return value(quantize::base_place(c.values, k)); };
         if constexpr (LIMITED) {
-            const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
-            used = quantize::base_of<S>(used, fill, limits, said, base, lane, at);
+            used = quantize::base_of<S>(used, fill, keep::limits_of<S>(c, state), said, base, lane, at);
         } else if (!log) {
             used = quantize::base_of<S>(used, fill, base, lane, at);
         }
@@ -234,8 +235,7 @@ __device__ __forceinline__ void plan(const EncodeArgs& args) {
     const double limit = T::W == 4 ? (double)fmt::LORENZO_LIMIT_F32 : (double)fmt::LORENZO_LIMIT;
     const auto linear = [&] { return quantize::Linear<S>(__dmul_rn(2.0, used), used, limit, base); };
     if constexpr (LIMITED) {
-        const keep::Limits<S> limits = keep::limits_of<S>(c, (const ChunkState*)args.states + chunk);
-        quantise(sh, in, quantize::Limited<S>{linear(), limits}, fill, outliers, exact);
+        quantise(sh, in, quantize::Limited<S>{linear(), keep::limits_of<S>(c, state)}, fill, outliers, exact);
     } else if (log) {
         quantise(sh, in, quantize::Log<S>(used, (double)fmt::LORENZO_LIMIT), fill, outliers, exact);
     } else {

@@ -25,8 +25,8 @@ struct Codebook {
     u32 counts[huffman::SLOTS];
     huffman::Codes codes;
     u64 kinds_at, lengths_at, starts_at, payload_at;
-    u32 head_len, spare;
-    // The bound used, and the base as an f64, which `plan` finds.
+    u32 head_len, said;
+    // The bound used, and the base as an f64: `plan` finds them, and above what `quantize::said` says, with SAID in it.
     double used, base;
 };
 static_assert(sizeof(Codebook) == LORENZO_SHARED, "as the host reserves");

@@ -98,19 +98,14 @@ __device__ __forceinline__ Int<S> fill_of(const Stage& s) {
 __device__ __forceinline__ void put_value(u32* to, u32 bits) { *to = bits; }
 __device__ __forceinline__ void put_value(u32* to, u64 bits) { to[0] = (u32)bits, to[1] = (u32)(bits >> 32); }
 
-// Bytes of a word that are not zero, as bits 0 to 3.
-__device__ __forceinline__ u32 nonzero_bytes(u32 w) {
-    const u32 high = (((w & 0x7f7f7f7fu) + 0x7f7f7f7fu) | w) & 0x80808080u;
-    return high * 0x00204081u >> 28;
-}
-
 // A bit plane in mode SPARSE: bytes of its words that are not zero.
 struct Sparse {
     u32 word, some, lower, ballot, ones, twos, fours;
 
     __device__ __forceinline__ Sparse(u32 word, u32 ballot, int lane)
         : word(word), lower((1u << lane) - 1), ballot(ballot) {
-        some = nonzero_bytes(word);
+        const u32 high = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+        some = high * 0x00204081u >> 28;
         const u32 count = (u32)__popc(some);
         ones = __ballot_sync(warp::ALL, count & 1), twos = __ballot_sync(warp::ALL, count & 2),
         fours = __ballot_sync(warp::ALL, count & 4);

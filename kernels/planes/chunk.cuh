@@ -47,9 +47,6 @@ struct Chunk {
     Place place;
 };
 
-// A chunk's flags for coding: a fill value of +0 counts as none. FORMAT.md §8.1.
-__device__ __forceinline__ u32 flags_of(const EncodeChunk& c) { return c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags; }
-
 // How a kernel codes values: without loss, under a bound, or under one beside which more is kept.
 constexpr int LOSSLESS = 0, BOUNDED = 1, LIMITED = 2;
 
@@ -69,7 +66,8 @@ __device__ __forceinline__ void open_chunk(Chunk& kept, const EncodeArgs& args, 
     __syncwarp();
     if (lane == 0) {
         kept.array = array_of(c, c.input);
-        kept.flags = flags_of(c), kept.fill = c.fill;
+        // A fill value of +0 counts as none. FORMAT.md §8.1.
+        kept.flags = c.fill == 0 ? c.flags & ~FLAG_FILL : c.flags, kept.fill = c.fill;
         if constexpr (LOSSY) kept.step = r.step, kept.inverse = r.inverse, kept.most = r.most, kept.usable = r.usable;
         if constexpr (LOSSY) {
             if (c.flags & keep::ANY) {

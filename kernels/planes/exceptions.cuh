@@ -104,6 +104,18 @@ __device__ __noinline__ bool begin_odd(Stage& s, u32 first, u32 left, int lane) 
     return found;
 }
 
+// Which of a lane's values of a block do not hold, by a short loop: bit_of(k, c) of row k, column c.
+template <class S>
+__device__ __forceinline__ u32 wrong_of(const S (*x)[4], const Rule<S>& r, Int<S> fill, bool halves) {
+    u32 wrong = 0;
+#pragma unroll 1
+    for (int k = 0; k < 8; k++) {
+#pragma unroll
+        for (int c = 0; c < 4; c++) wrong |= (u32)!Judged<S, true>(x[k][c], r, fill, halves).holds << bit_of(0, c) << k;
+    }
+    return wrong;
+}
+
 // The exceptions of a lane's row k of a block, bit c for column c.
 __device__ __forceinline__ u32 exceptions_of(u32 mask, int k) {
     u32 gone = 0;

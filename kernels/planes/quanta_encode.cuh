@@ -62,14 +62,7 @@ __device__ __forceinline__ void fetch_next(const EncodeArgs& args, Stage& s, Nex
 // Whether a tile whose first block has the values `x` is of class 2 or 3: too_many. Whole warp.
 template <class S>
 __device__ __noinline__ bool many_wrong(const Stage& s, u32 first, u32 left, const S (*x)[4], int lane) {
-    const Rule<S> r = rule_of<S>(s);
-    const Int<S> fill = fill_of<S>(s);
-    u32 wrong = 0;
-#pragma unroll 1
-    for (int k = 0; k < 8; k++) {
-#pragma unroll
-        for (int c = 0; c < 4; c++) wrong |= (u32)!Judged<S, true>(x[k][c], r, fill).holds << bit_of(0, c) << k;
-    }
+    const u32 wrong = wrong_of<S>(x, rule_of<S>(s), fill_of<S>(s), false);
     return too_many(wrong & inside_block(s.chunk.array, {first, left}, 0), x[0][0], lane);
 }
 
@@ -167,11 +160,12 @@ __device__ __forceinline__ bool put_block(const EncodeArgs& args, Next<S>& now, 
             a[k] = pair(q0, q2);
             b[k] = pair(q1, q3);
         }
-        bool fine = quantizer.good(r), smalls = false;
+        bool fine = quantizer.good(r), signs = false, smalls = false;
         if (flags & (FLAG_FILL | keep::ANY)) {
             if (flags & FLAG_FILL) fine = fine && !near_fill<32>(x, s.chunk.fill, r.step);
             // First, so that small values are looked for in any case.
-            if (flags & keep::ANY) fine = !limits_of<S>(s.chunk).near(x, r.step, smalls) && fine;
+            if (flags & keep::ANY)
+                fine = !limits_of<S>(s.chunk).near(x, r.step, r.step, r.step, signs, smalls) && !signs && fine;
         }
         // By votes, here and below, of what calls return too: so the compiler knows that lanes stay together.
         const u32 bad = __ballot_sync(warp::ALL, !fine);

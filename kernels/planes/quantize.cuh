@@ -135,7 +135,8 @@ struct Judged {
         within = r.usable && number <= LIMIT && number >= -LIMIT && T::bits(x) != fill;
         S back = T::mul(number, r.step);
         if constexpr (SMALLS) {
-            const bool small = r.limits.small(x, r.step), minus = x < S(0);
+            const bool minus = x < S(0), signs = r.limits.flags & FLAG_SIGN,
+                       small = signs && x != S(0) && fabs(x) <= r.limits.small_of(r.step);
             if (small) back = half = T::mul((S)(minus ? -0.5 : 0.5), r.step);
             if (halves) {
                 number = small ? (S)(minus ? -1 : 1) : T::add(number, number);

@@ -93,18 +93,6 @@ struct Target {
     }
 };
 
-// Chooses the predictor for numbers whose first block is in the stage, all of whose bits are in s.special. Whole CTA.
-template <class S>
-__device__ __forceinline__ u32 choose_predictor(Stage<S>& s, u32 rank, u32 held, int w, int lane) {
-    Int<S> any = 0;
-#pragma unroll
-    for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
-    try_predictor(s, rank, held, zeros_of<S>(any), w, lane);
-    __syncthreads();
-    u32 cost;
-    return best_predictor(s, cost);
-}
-
 // Class 1: quanta less a base, exceptions bridged, in `v`; the rest in the stage's plan. False: the tile is of another
 // class. FORMAT.md §8.2, rule 4. Whole CTA.
 template <class S, int LOSSY>
@@ -112,20 +100,23 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
     using T = Traits<S>;
     using I = Int<S>;
     const Chunk& c = s.chunks[slot];
-    const Source<S, LOSSY> in = source<S, LOSSY>(c, index, lane);
+    Source<S, LOSSY> in = source<S, LOSSY>(c, index, lane);
     if (!in.r.usable) return false;
     Special<S>& here = s.special[w];
     u32 mask = 0, count = 0;
     I first = 0;
-    bool same = true, halves = false;
+    bool same = true, halves = false, near = false;
     {
         S x[8][4];
         in.load(w, x);
         if constexpr (LOSSY == LIMITED) {
-            bool small = false;
-#pragma unroll
-            for (int k = 0; k < 32; k++) small = small || in.r.limits.small(x[k / 4][k % 4], in.r.step);
+            // Multiples are on the value's side of 0, and other limits mostly far: values are asked again where not.
+            const keep::Limits<S>& l = in.r.limits;
+            const S step = in.r.step, half = T::mul(step, (S)0.5);
+            bool signs = false, small = false;
+            near = l.near(x, step, step, step, signs, small) || (signs && half < T::most(l.positive, -l.negative));
             halves = __syncthreads_or(small);
+            in.r.limited = false;
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -140,6 +131,12 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
             }
             warp::range(least, most);
             if (lane == 0) here.least[h] = T::bits(least), here.most[h] = T::bits(most);
+        }
+        if (LOSSY == LIMITED && __any_sync(warp::ALL, near)) {
+            S kept[8][4];
+            copy_block(kept, x);
+            in.r.limited = true;
+            mask |= wrong_of<S>(kept, in.r, in.fill, halves);
         }
         if (!LIKELY(!__any_sync(warp::ALL, mask != 0))) {
             const u32 inside = mask & inside_block(c.array, in.p, w);
@@ -176,7 +173,13 @@ __device__ __forceinline__ bool survey_quanta(Stage<S>& s, u32 slot, u32 index, 
         for (int k = 0; k < 8; k++) store4(s.first[k][lane], v[k]);
     }
     __syncthreads();
-    plan.head |= choose_predictor(s, c.array.rank, held_of(c.array, in.p, lane), w, lane) << 2;
+    any = 0;
+#pragma unroll
+    for (u32 k = 0; k < BLOCKS; k++) any |= s.special[k].any;
+    try_predictor(s, c.array.rank, held_of(c.array, in.p, lane), zeros_of<S>(any), w, lane);
+    __syncthreads();
+    u32 cost;
+    plan.head |= best_predictor(s, cost) << 2;
     if (w == 0 && lane == 0) s.plan = plan;
     __syncthreads();
     return true;

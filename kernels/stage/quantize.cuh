@@ -156,7 +156,7 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
 }
 
 // What some of a chunk's values say where more than the bound is kept: a bit each.
-constexpr u32 POSITIVE = 1, NEGATIVE = 2, SMALL = 4, NEAR_END = 8;
+constexpr u32 POSITIVE = 1, NEGATIVE = 2, SMALL = 4, NEAR_END = 8, SAID = 16;
 constexpr u32 GUARDED_PLACES = 1024;
 template <class S>
 __device__ __forceinline__ u32 said(S value, double bound, typename Traits<S>::Bits fill,
@@ -308,17 +308,25 @@ template <class S>
 __device__ __forceinline__ u32 four(const Limited<S>& l, const S (&x)[4], typename Traits<S>::Bits fill, u32 valid,
                                     int (&q)[4], typename Traits<S>::Bits& differ) {
     using T = Traits<S>;
-    u32 good = 0;
+    typename T::Bits lost = 0;
+    u32 good = four(l.linear, x, fill, valid, q, lost);
+    // Where half a step is the base, or the lower end is, multiples keep signs, or the end, but for roundings; not 0.
+    const S row[1][4] = {{x[0], x[1], x[2], x[3]}}, step = (S)l.linear.step, little = T::mul(step, (S)0x1p-20);
+    const S base = l.linear.base, zero = base == T::round(l.linear.bound) ? little : step,
+            end = base == l.limits.low ? little : step;
+    bool smalls, signs = base != S(0) && (x[0] == S(0) || x[1] == S(0) || x[2] == S(0) || x[3] == S(0));
+    if (l.limits.near(row, step, zero, end, signs, smalls) || signs) {
+        lost = 0;
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        double whole;
-        const bool counts = l.linear.nearest(x[j], whole, q[j]) && T::bits(x[j]) != fill;
-        const S back = l.linear.value(whole);
-        const bool holds = l.linear.surely_holds(x[j], back) || l.linear.holds(x[j], back);
-        const bool fits = (valid >> j & 1) && counts && holds && l.limits.allow(x[j], back);
-        good |= (u32)fits << j;
-        differ |= fits ? T::bits(back) ^ T::bits(x[j]) : 0;
+        for (int j = 0; j < 4; j++) {
+            double whole;
+            l.linear.nearest(x[j], whole, q[j]);
+            const S back = l.linear.value(whole);
+            if (!l.limits.allow(x[j], back)) good &= ~(1u << j);
+            lost |= good >> j & 1 ? T::bits(back) ^ T::bits(x[j]) : 0;
+        }
     }
+    differ |= lost;
     return good;
 }
 
