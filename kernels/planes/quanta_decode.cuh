@@ -156,6 +156,7 @@ __device__ __forceinline__ bool take_same(const Array& c, bool swap, const Tile&
     if (scaled ? e < 1 - BIAS || e > BIAS : e != 0) return false;
     Bits one;
     take_value(stage + 3, one);
+    if (scaled && (one + ((Bits)1 << T::M)) >> (T::M + 1)) return false;
     one = scaled ? T::bits(T::mul((S)with_sign(one), T::power(e))) : ordered(one);
     if (swap) one = swapped(one);
     const Bits v[4] = {one, one, one, one};

@@ -93,6 +93,14 @@ pub fn sums(list: &mut List) {
     list.draft("P13-integer-of-map-1-beyond-the-array", says, &line(map_1(4, 40, 1 << 30).payload(4)));
     let masked = map_1(4, 0, 1 << 30).except(masks, || 0, true);
     list.draft("P13-integer-of-map-1-where-an-exception-is", says, &line(masked.payload(4)));
+    // A tile of nothing else, under a bound.
+    let same = |kind: u32, size: usize, m: i64| {
+        let lengths = Lengths { bins: [0, 1, 2, 3, 4, 5, 6, 7], ..Lengths::new(0, 0).power(0) };
+        let tile = Tile { base: m, ..Tile::wide(2, 0, lengths) };
+        frame(1, 1.0, kind, &[40], &[tile.payload(size)])
+    };
+    list.draft("P13-tile-of-2^23-of-map-1", says, &same(F32, 4, 1 << 23));
+    list.draft("P13-tile-of-minus-2^52-less-1-of-map-1", says, &same(F64, 8, (-1 << 52) - 1));
 }
 
 /// P14 to P16.
