@@ -207,7 +207,7 @@ pub fn file(data: &[u8]) {
     let lens = [(frame.len() as u64).wrapping_add(plan.long()), plan.long()];
     let said = raw_len.wrapping_add(plan.long());
     let file = if plan.byte() == 255 { -1 } else { file_of(&frame) };
-    let blank = c::CFrame { status: 7, version: 7, codec: 7, mode: 7, element: 7, raw_len: 7, bound: 7.0 };
+    let blank = c::CFrame { status: 7, version: 7, codec: 7, mode: 7, element: 7, draft: 7, raw_len: 7, bound: 7.0 };
     let look = |whole| {
         let mut frames = [blank; 2];
         // SAFETY: two items each.
@@ -218,7 +218,7 @@ pub fn file(data: &[u8]) {
         frames
     };
     let (headers, sums) = (look(0), look(1));
-    let nothing = c::CFrame { status: 0, version: 0, codec: 0, mode: 0, element: 0, raw_len: 0, bound: 0.0 };
+    let nothing = c::CFrame { status: 0, version: 0, codec: 0, mode: 0, element: 0, draft: 0, raw_len: 0, bound: 0.0 };
     for (header, sum) in headers.iter().zip(&sums) {
         let failed = c::is_failure(sum.status.into()) && *sum == c::CFrame { status: sum.status, ..nothing };
         assert!(failed || sum == header, "{header:?} {sum:?}");

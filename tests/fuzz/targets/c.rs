@@ -27,6 +27,7 @@ pub struct CFrame {
     pub codec: u8,
     pub mode: u8,
     pub element: u8,
+    pub draft: u32,
     pub raw_len: u64,
     pub bound: f64,
 }

@@ -22,7 +22,7 @@ pub fn repair(data: &[u8], codec: Option<u8>) -> Vec<u8> {
     let keep: [bool; 8] = std::array::from_fn(|k| out[k] & 0x80 != 0);
     out[..8].copy_from_slice(&MAGIC);
     if !keep[0] {
-        out[8] = 1;
+        out[8] = 2;
         // Bit 7 says that axes are swapped.
         out[11] = out[11] & 0x80 | (out[11] & 0x7F).min(MOST);
         out[48] = out[48].min(MOST);

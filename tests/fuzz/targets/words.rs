@@ -38,8 +38,8 @@ pub fn put_right(words: &mut [u32], right: u8) {
     }
     if right & 4 != 0 {
         let rank = words[3] >> 24;
-        words[0] = 0xF1C0_DE02;
-        words[1] = words[1] & 0x00FF_FF00 | (12 + rank) & 0xFF | 2 << 24;
+        words[0] = 0xF1C0_DE03;
+        words[1] = words[1] & 0x00FF_FF00 | (12 + rank) & 0xFF | 3 << 24;
     }
     let count = ((words[1] & 0xFF) as usize).clamp(12, words.len());
     if right & 2 != 0 {
