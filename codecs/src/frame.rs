@@ -179,6 +179,14 @@ fn draft(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(field(bytes, DRAFT_OFFSET))
 }
 
+/// Refuses what an unreleased build wrote in another state of the format; after the checksum, where that is compared.
+fn check_draft(bytes: &[u8]) -> Result<()> {
+    match draft(bytes) {
+        0 | FORMAT_STATE => Ok(()),
+        draft => Err(Error::Draft { draft }),
+    }
+}
+
 /// The rank, and whether the first two axes are exchanged.
 fn axes(bytes: &[u8]) -> (usize, bool) {
     (usize::from(bytes[11] & !SWAPPED), is_swapped(bytes))
@@ -197,10 +205,6 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
     let (version, codec) = (bytes[8], CodecId(bytes[9]));
     if version != FORMAT_VERSION {
         return Err(Error::Unsupported { format: version, codec });
-    }
-    let draft = draft(bytes);
-    if draft != 0 && draft != FORMAT_STATE {
-        return Err(Error::Draft { draft });
     }
     let stored_len = u64::from_le_bytes(field(bytes, 24));
     if stored_len != len {
@@ -275,7 +279,9 @@ pub struct Head {
 /// As [`raw_len`].
 #[doc(hidden)]
 pub fn peek(head: &[u8], len: u64) -> Result<Head> {
-    first(head, len).map(|header| Head { version: head[8], draft: draft(head), header })
+    let header = first(head, len)?;
+    check_draft(head)?;
+    Ok(Head { version: head[8], draft: draft(head), header })
 }
 
 /// The header's fields but its extents, which are left out: enough to know what decoding takes.
@@ -283,7 +289,7 @@ pub fn peek(head: &[u8], len: u64) -> Result<Head> {
 /// # Errors
 /// As [`raw_len`].
 pub fn header(bytes: &[u8]) -> Result<Header> {
-    first(bytes, bytes.len() as u64)
+    peek(bytes, bytes.len() as u64).map(|head| head.header)
 }
 
 /// The checksum that a header states.
@@ -297,7 +303,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// `Unsupported` for a newer version, `Length` for a truncated frame, `Corrupt` for anything else.
     pub fn open(bytes: &'a [u8], threads: usize) -> Result<Self> {
-        let header = header(bytes)?;
+        let header = first(bytes, bytes.len() as u64)?;
         Self::summed(bytes, header, checksum::frame(bytes, threads))
     }
 
@@ -312,17 +318,18 @@ impl<'a> Frame<'a> {
     /// As [`Frame::open`] for somebody who has summed the frame's parts: [`checksum::part`].
     #[doc(hidden)]
     pub fn open_summed(bytes: &'a [u8], sum: u64) -> Result<Self> {
-        Self::summed(bytes, header(bytes)?, sum)
+        Self::summed(bytes, first(bytes, bytes.len() as u64)?, sum)
     }
 
     /// As [`Frame::open`] for somebody who compares the checksum himself.
     #[doc(hidden)]
     pub fn open_unsummed(bytes: &'a [u8]) -> Result<Self> {
-        Self::sectioned(bytes, header(bytes)?)
+        Self::sectioned(bytes, first(bytes, bytes.len() as u64)?)
     }
 
     fn sectioned(bytes: &'a [u8], mut header: Header) -> Result<Self> {
         const S: &str = "header";
+        check_draft(bytes)?;
         let (rank, is_swapped) = axes(bytes);
         let count = u32::from_le_bytes(field(bytes, 48)) as usize;
         if count > MAX_SECTIONS {

@@ -6,7 +6,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { decoder } from "./h5z_gpu.mjs";
 
-const V1 = "tests/vectors/v2";
+const V2 = "tests/vectors/v2";
 const module = await WebAssembly.compile(readFileSync(process.argv[2]));
 let decode = await decoder(module);
 let passed = 0;
@@ -44,11 +44,11 @@ async function tried(frame) {
 }
 
 const frames = [];
-for (const codec of readdirSync(V1).filter((name) => name !== "refused")) {
-  for (const row of readFileSync(`${V1}/${codec}/vectors.toml`, "utf8").split("\n")) {
+for (const codec of readdirSync(V2).filter((name) => name !== "refused")) {
+  for (const row of readFileSync(`${V2}/${codec}/vectors.toml`, "utf8").split("\n")) {
     const found = /^"(.+?)" = .*decoded_fnv = "([0-9a-f]+)"/.exec(row);
     if (!found) continue;
-    const frame = readFileSync(`${V1}/${codec}/${found[1]}.bin`);
+    const frame = readFileSync(`${V2}/${codec}/${found[1]}.bin`);
     frames.push(frame);
     const got = await tried(frame);
     const same = got instanceof Uint8Array ? fnv(got) === found[2] || "other bytes" : `refused: ${got}`;
@@ -56,10 +56,10 @@ for (const codec of readdirSync(V1).filter((name) => name !== "refused")) {
   }
 }
 const decoded = passed;
-for (const line of readFileSync(`${V1}/refused/index.toml`, "utf8").split("\n")) {
+for (const line of readFileSync(`${V2}/refused/index.toml`, "utf8").split("\n")) {
   const found = /^"(.+?)" = .*raw_bytes = (\d+)/.exec(line);
   if (!found) continue;
-  const got = await tried(readFileSync(`${V1}/refused/${found[1]}.bin`));
+  const got = await tried(readFileSync(`${V2}/refused/${found[1]}.bin`));
   // Some are whole frames of another chunk's length, which is the caller's to see.
   const other = got instanceof Uint8Array && got.length !== Number(found[2]);
   check(found[1], other || (typeof got === "string" && got.startsWith("h5z-gpu: ")) || `not refused: ${got}`);

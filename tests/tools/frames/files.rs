@@ -68,7 +68,10 @@ pub(crate) fn inspect(a: &Inspect) -> Outcome {
     let bytes = args::read(&a.frame)?;
     let frame = Frame::open(&bytes, Engine::global().threads())?;
     let h = &frame.header;
-    say!("format       {}", frame.version());
+    match frame.draft() {
+        0 => say!("format       {}", frame.version()),
+        state => say!("format       {}, state {state:08x} of an unreleased build", frame.version()),
+    }
     say!("codec        {} ({})", h.codec.number(), h.codec);
     say!("mode         {} ({})", h.mode.number(), h.mode.name());
     match h.mode {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is an exception, what no value becomes, and components. `tests/` holds the rest for every codec: bounds,
-//! threads, readers by the book, rewriting, damage.
+//! threads, rewriting, damage.
 
 use crate::CodecId;
 use crate::Cpu;

@@ -218,7 +218,11 @@ def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> 
         if "unreadable" in what:
             say("", f"DAMAGED {what['name']}: HDF5 cannot read it: {what['unreadable']}")
     looked = {"header": "headers (not their contents)", "checksum": "checksums", "decode": "decoded values"}[check]
-    if damaged:
+    unread = sum("read it with that build" in c.get("damaged", "") for what in ours for c in what["each"])
+    if unread:
+        say("", f"{_count(unread, 'chunk')} of another build, which has to read them: the page \"Files of earlier "
+                f"builds\" of the documentation says how. Do not recover the file by this build.")
+    elif damaged:
         say("", f"{_count(damaged, 'place')} damaged, by {looked}. h5z-gpu recover {path} OUT copies what is good.")
     elif ours:
         say("", f"no damage, by {looked} of {_count(sum(w['chunks'] for w in ours), 'chunk')}")

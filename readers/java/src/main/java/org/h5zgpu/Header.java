@@ -4,7 +4,7 @@ package org.h5zgpu;
 import java.math.BigInteger;
 
 /**
- * The header of a frame, section 2 of codecs/src/FORMAT.md, checked by the rules F1 to F14 in the order of that table.
+ * The header of a frame, section 2 of codecs/src/FORMAT.md, checked by the rules F1 to F14 and F18.
  *
  * <p>Lengths are unsigned numbers of 64 bits: a negative {@code rawLength} is one of 2^63 and more.
  */

@@ -6,7 +6,7 @@ import java.io.IOException;
 /**
  * A frame that a reader must not read: it is damaged, of a newer version, or says what the format does not allow.
  *
- * <p>The message begins with the rule that is broken, F1 to F17 or a codec's, as section 7 of the FORMAT.md files
+ * <p>The message begins with the rule that is broken, F1 to F18 or a codec's, as section 7 of the FORMAT.md files
  * numbers them. It is an IOException because that is what netCDF-Java expects of a filter.
  */
 public final class Refused extends IOException {
