@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells the crate whether its sources are those of a release: `cfg(released)`.
 //!
-//! `RELEASE`, beside this file, holds the version and a sum over `src` as both were released. Where it is missing, or a
-//! source has changed since, the build is none of a release, and says so in every frame (src/FORMAT.md §1). The
-//! tool `vectors --release` writes the file.
+//! `RELEASE`, beside this file, holds the version and a sum over `src` as both were released; before the first release
+//! "none 0". Where a source has changed since, the build is none of a release, and says so in every frame
+//! (src/FORMAT.md §1). The tool `vectors --release` writes the file.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -29,7 +29,7 @@ release: rust target/package-env/made target/tools/cyclonedx-$(CYCLONEDX)
 	@cp $(THIRD) $(RELEASE)/
 	@cd $(RELEASE) && sha256sum * >.sums && mv .sums SHA256SUMS
 	@H5Z_GPU_RELEASE=$(RELEASE) $(CHECKED) -q packaging/check/test_release.py
-	@! grep -aq '$(VERSION)+unreleased' $(RELEASE)/*.so || \
+	@! grep -asq '$(VERSION)+unreleased' $(RELEASE)/*.so || \
 	    echo "For trial alone: these builds are unreleased (packaging/README.md, A release, step 2)"
 	@echo "$(RELEASE): $$(ls $(RELEASE) | wc -l) files, $$(du -sm $(RELEASE) | cut -f1) MB"
 

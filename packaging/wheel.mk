@@ -112,7 +112,7 @@ members = sed -e 's/^members = .*/members = ["codecs", "kernels", "plugin", "pre
 sdist: .env/made
 	@$(call staged,$(STAGE)/source) && mkdir -p $(addprefix $(STAGE)/source/rust/,codecs kernels plugin preload program)
 	@cp -rL Cargo.lock README.md src kernels $(STAGE)/source/rust/
-	@cp -r codecs/Cargo.toml codecs/src $(STAGE)/source/rust/codecs/
+	@cp -r codecs/Cargo.toml codecs/build.rs codecs/RELEASE codecs/src $(STAGE)/source/rust/codecs/
 	@cp -r plugin/Cargo.toml plugin/build.rs plugin/src plugin/include $(STAGE)/source/rust/plugin/
 	@cp -r preload/Cargo.toml preload/build.rs preload/src $(STAGE)/source/rust/preload/
 	@cp -r program/Cargo.toml program/src $(STAGE)/source/rust/program/
