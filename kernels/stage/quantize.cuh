@@ -156,7 +156,7 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
 }
 
 // What some of a chunk's values say where more than the bound is kept: a bit each.
-constexpr u32 POSITIVE = 1, NEGATIVE = 2, SMALL = 4, NEAR_END = 8, SAID = 16;
+constexpr u32 POSITIVE = 1, NEGATIVE = 2, SMALL = 4, LOST = 8, SAID = 16;
 constexpr u32 GUARDED_PLACES = 1024;
 template <class S>
 __device__ __forceinline__ u32 said(S value, double bound, typename Traits<S>::Bits fill,
@@ -164,8 +164,11 @@ __device__ __forceinline__ u32 said(S value, double bound, typename Traits<S>::B
     using T = Traits<S>;
     const double x = (double)value;
     if ((T::bits(value) & T::EXPONENT) == T::EXPONENT || T::bits(value) == fill || x == 0.0) return 0;
-    const bool near = x < __dadd_rn((double)limits.low, bound) || x > __dsub_rn((double)limits.high, bound);
-    return (x > 0.0 ? POSITIVE : NEGATIVE) | (fabs(x) <= __dmul_rn(1.5, bound) ? SMALL : 0) | (near ? NEAR_END : 0);
+    const double low = (double)limits.low, high = (double)limits.high, step = __dmul_rn(2.0, bound),
+                 quanta = __dsub_rn(__dadd_rn(__dmul_rn(x, __ddiv_rn(1.0, step)), ROUND), ROUND),
+                 multiple = __dmul_rn(quanta, step);
+    const bool lost = x == low || x == high || multiple < low || multiple > high;
+    return (x > 0.0 ? POSITIVE : NEGATIVE) | (fabs(x) <= __dmul_rn(1.5, bound) ? SMALL : 0) | (lost ? LOST : 0);
 }
 
 // The same base where more than the bound is kept: multiples that are no zeros, or of which ends of the range are some.
@@ -193,7 +196,7 @@ __device__ __forceinline__ double base_of(double bound, typename Traits<S>::Bits
     }
     const double low = (double)limits.low, high = (double)limits.high, span = __dsub_rn(high, low);
     const double steps = __dadd_rn(floor(__ddiv_rn(span, __dmul_rn(2.0, bound))), 1.0);
-    if ((limits.flags & FLAG_RANGE) && (all & NEAR_END) && steps < MOST_STEPS && span > 0.0) {
+    if ((limits.flags & FLAG_RANGE) && (all & LOST) && steps < MOST_STEPS && span > 0.0) {
         if (low != 0.0 && high != 0.0) base = limits.low;
         return fmin(__dmul_rn(__ddiv_rn(span, steps), 0.5), bound);
     }

@@ -153,8 +153,8 @@ pub(crate) fn base<S: Scalar>(n: usize, value: impl Fn(usize) -> S, fill: Option
 
 /// The same of a chunk of which more than the bound is kept. For signs a base of half a step, so that no multiple is 0;
 /// for the range a step that divides it, and the lower end as base, so that both ends are multiples. Few values are
-/// outliers then: but only where some of a sample are about zero or about an end, for with another base or step than
-/// those that suit the values more of their differences are not 0.
+/// outliers then: but only where some of a sample would be outliers without, for with another base or step than those
+/// that suit the values more of their differences are not 0.
 pub(crate) fn guarded_base<S: Scalar>(
     n: usize,
     value: impl Fn(usize) -> S,
@@ -164,13 +164,15 @@ pub(crate) fn guarded_base<S: Scalar>(
 ) -> (f64, f64) {
     let (low, high) = guard.range;
     let counts = |x: &S| x.abs() < S::INFINITY && Some(x.bits()) != fill;
-    let (mut positive, mut negative, mut small, mut near) = (false, false, false, false);
+    let (mut positive, mut negative, mut small, mut lost) = (false, false, false, false);
+    let (step, inverse) = (2.0 * bound, 1.0 / (2.0 * bound));
     for x in (0..GUARDED_PLACES).map(|k| value(other(k, n))).filter(counts).map(S::to_f64).filter(|x| *x != 0.0) {
         positive |= x > 0.0;
         negative |= x < 0.0;
         // Wider than the bound: values that have become multiples are so still.
         small |= x.abs() <= 1.5 * bound;
-        near |= x < low + bound || x > high - bound;
+        let multiple = ((x * inverse + ROUND) - ROUND) * step;
+        lost |= x == low || x == high || multiple < low || multiple > high;
     }
     if guard.keep.has(Keep::SIGN) && (positive && negative || small) {
         let sizes = (0..PLACES).flat_map(|k| [even(k, n), other(k, n)]).map(&value).filter(counts).map(S::to_f64);
@@ -184,8 +186,8 @@ pub(crate) fn guarded_base<S: Scalar>(
         }
     }
     let span = high - low;
-    let steps = (span / (2.0 * bound)).floor() + 1.0;
-    if guard.keep.has(Keep::RANGE) && near && steps < MOST_STEPS && span > 0.0 {
+    let steps = (span / step).floor() + 1.0;
+    if guard.keep.has(Keep::RANGE) && lost && steps < MOST_STEPS && span > 0.0 {
         let used = (span / steps / 2.0).min(bound);
         return (if low == 0.0 || high == 0.0 { NO_BASE } else { low }, used);
     }
