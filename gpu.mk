@@ -44,6 +44,8 @@ gpu-bundle: $(PLUGIN) $(if $(WITH_PEERS),.env/made)
 	@cp target/$(PROFILE)/gpu_check target/$(PROFILE)/gpu_bench $(BUNDLE)/
 	@cp -r tests/vectors/v2 $(BUNDLE)/vectors
 	@cp tests/gpu/*.py tests/gpu/run.sh tests/bench/unchanged.py $(BUNDLE)/
+	@$(CC) -std=c11 -O2 -shared -fPIC -pthread -Iplugin/include -o $(BUNDLE)/libdevice_buffer.so \
+	    tests/gpu/device_buffer.c -L$(BUNDLE)/plugin -l:libh5zgpu.so '-Wl,-rpath,$$ORIGIN/plugin'
 	@cp -r target/bin target/preload $(BUNDLE)/
 	@mkdir $(BUNDLE)/h5z_gpu && cp plugin/python/h5z_gpu/*.py $(BUNDLE)/h5z_gpu/
 	@tests/gpu/sources.sh >$(BUNDLE)/sources.txt

@@ -4,14 +4,14 @@
 #
 #   ./run.sh [RESULTS]      in the folder that `make gpu-bundle` made; RESULTS (default: results) takes what is kept
 #   FIELDS=folder           fields that are there already (fields.txt in it); else fields.py makes some
-#   PARTS="checks sanitizers values bench"    what to run
+#   PARTS="checks sanitizers values callback bench"    what to run
 #
 # Needs an NVIDIA GPU, Python 3 with h5py, numpy and PyTorch, and compute-sanitizer.
 cd "$(dirname "$0")" || exit 1
 results=$(realpath -m "${1:-results}") scratch=$(mktemp -d "${TMPDIR:-/dev/shm}/h5z-gpu.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$results"
-parts=${PARTS:-checks sanitizers values bench}
+parts=${PARTS:-checks sanitizers values callback bench}
 export HDF5_PLUGIN_PATH=$PWD/plugin LC_ALL=C
 export H5Z_GPU_PLUGIN_PATH=$PWD/plugin PYTHONPATH=$PWD:$PWD/peers${PYTHONPATH:+:$PYTHONPATH}
 [ -d /usr/local/nvidia/lib64 ] && export LD_LIBRARY_PATH=/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -96,12 +96,17 @@ fi
 if [[ $parts == *values* ]]; then
     check values timeout 260 ./gpu_check --values 1000000000000 --seconds 170 --seed 15
 fi
-if [[ $parts == *bench* ]]; then
+if [[ $parts == *callback* || $parts == *bench* ]]; then
     if [ -z "$FIELDS" ]; then
         FIELDS=$scratch/fields
         python3 fields.py "$FIELDS" >"$results/fields.txt" 2>&1 || { tail -5 "$results/fields.txt" && exit 1; }
     fi
     printf '\n[speed]\n' >>"$record"
+fi
+if [[ $parts == *callback* ]]; then
+    table callback timeout 300 python3 device_buffer.py "$FIELDS" "$scratch"
+fi
+if [[ $parts == *bench* ]]; then
     table first ./gpu_bench "$FIELDS" --only first
     table device ./gpu_bench "$FIELDS" --only device
     table cliffs ./gpu_bench "$FIELDS" --only cliffs --runs 5
