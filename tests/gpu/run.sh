@@ -96,6 +96,9 @@ fi
 if [[ $parts == *values* ]]; then
     check values timeout 260 ./gpu_check --values 1000000000000 --seconds 170 --seed 15
 fi
+if [[ $parts == *callback* ]]; then
+    check samples timeout 120 python3 samples.py "$scratch"
+fi
 if [[ $parts == *callback* || $parts == *bench* ]]; then
     if [ -z "$FIELDS" ]; then
         FIELDS=$scratch/fields
