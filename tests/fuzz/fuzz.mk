@@ -24,7 +24,8 @@ ASAN_SAYS := ASAN_OPTIONS=allocator_may_return_null=1:detect_odr_violation=0
 fuzz: rust
 	@tests/need.sh c++=g++
 	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(COVER) $(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
-	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --features libfuzzer --profile fuzz $(LESS) --bins
+	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --features libfuzzer --profile fuzz $(LESS) \
+	    --bin fuzz_frames --bin fuzz_words --bin fuzz_calls
 	@H5Z_GPU_FUZZ_SEEDS=$(FUZZ)/seeds $(FUZZ)/$(FUZZ_HOST)/fuzz/fuzz_calls >/dev/null
 	@BIN=$(FUZZ)/$(FUZZ_HOST)/fuzz SEEDS=$(FUZZ)/seeds OUT=$(FUZZ)/out \
 	    tests/fuzz/run.sh $(or $(SECONDS),600) $(or $(JOBS),1) $(K)

@@ -4,6 +4,8 @@
 // Instrumented code calls libFuzzer: so the same tests run with the flags of fuzz.mk, under AddressSanitizer for one.
 #[cfg(feature = "libfuzzer")]
 use libfuzzer_sys as _;
+#[path = "programs/seeds.rs"]
+mod seeds;
 mod targets;
 
 use std::fs;
@@ -45,6 +47,19 @@ fn every_kept_input_keeps_the_promises() {
         let inputs = kept(target.0).unwrap();
         assert!(inputs.len() > 20, "{} inputs for {}", inputs.len(), target.0);
         inputs.iter().enumerate().for_each(|(k, bytes)| run(target, bytes, &format!("kept input {k}")));
+    }
+}
+
+/// What a search begins with.
+#[test]
+fn every_seed_keeps_the_promises() {
+    begin();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("seeds");
+    let _ = fs::remove_dir_all(&folder);
+    seeds::write(folder.clone()).unwrap();
+    for target in all() {
+        let seeds = fs::read_dir(folder.join(target.0)).unwrap().map(|file| file.unwrap().path());
+        seeds.for_each(|path| run(target, &fs::read(&path).unwrap(), &path.display().to_string()));
     }
 }
 

@@ -73,7 +73,7 @@ fn vectors() -> Result<Vec<Vec<u8>>> {
 
 /// Small chunks of each type through each codec and mode.
 fn chunks(seeds: &mut Seeds) -> Result<()> {
-    const REQUESTS: [&str; 16] = [
+    const REQUESTS: [&str; 17] = [
         "mode=lossless",
         "mode=abs,bound=1e-2",
         "mode=abs,bound=1e-3,codec=szx",
@@ -90,6 +90,7 @@ fn chunks(seeds: &mut Seeds) -> Result<()> {
         "mode=psnr,bound=50,codec=planes",
         "mode=lossless,codec=planes",
         "mode=abs,bound=1e3,codec=planes",
+        "mode=abs,bound=1e-2,codec=dense",
     ];
     let i16 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(2) };
     let i32 = Dtype { class: Class::Integer, signed: true, ..Dtype::bytes(4) };
@@ -139,16 +140,17 @@ pub fn write(folder: PathBuf) -> Result<()> {
         seeds.frame(&frame)?;
     }
     chunks(&mut seeds)?;
-    for word in [11003u32, 12504, 21004, 31002, 40600, 90000, 390000, 590000, 621003] {
+    for word in [11003u32, 12504, 21004, 31002, 40600, 90000, 390000, 590000, 711003] {
         seeds.put("words", &[&[0], &word.to_le_bytes()])?;
         let three = words::several(words::request(&[word]).expect("a request"));
-        seeds.put("words", &[&[0], &three.map(u32::to_le_bytes).concat()])?;
+        seeds.put("words", &[&[0], &three.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>()])?;
     }
     for text in [
         "11003",
         "mode=lossless",
         "mode=abs,bound=1e-3,codec=szx",
         "mode=psnr, bound=60",
+        "mode=abs,bound=1e-3,keep=sign+range",
         "<f4",
         ">f8",
         "|V16",
