@@ -21,6 +21,17 @@ pub fn frame(codec: &str, name: &str, random: &mut Random, dims: &[u32]) -> Opti
         ("lorenzo", "f32-base-beside-masks") => base_beside_masks(random, dims),
         ("lorenzo", "f32-subnormal-base") => subnormal_base(4, dims),
         ("lorenzo", "f64-subnormal-base") => subnormal_base(8, dims),
+        ("lorenzo", name) if name.starts_with("f64-pw-rel-factor") => factor(name, dims),
+        ("lorenzo", "f32-interpolated-sums-beyond-32-bits") => interpolated_sums(dims),
+        ("lorenzo", "f32-run-up-to-the-end") => run_up_to_the_end(dims),
+        ("planes", "f32-wide-halves-overflow") => {
+            // Of the same words without halves: q times the step is infinite, q times half of it is not.
+            let tile = planes::Tile::wide(1, 0, planes::Lengths::whole(32)).fields(|_, _, _| random.bits());
+            let mut draft = planes::frame(1, planes::by_hand::bound_of_step(100), F32, dims, &[tile.payload(4)]);
+            draft.sections[1][0] |= 1 << 6;
+            draft
+        }
+        (_, name) if name.ends_with("rank-0") => rank_0(codec),
         ("planes", "i16be-sums-beyond-the-type") => short_integers(I16 | BIG_ENDIAN, random, dims),
         ("planes", "u8-sums-beyond-the-type") => short_integers(U8, random, dims),
         ("bytes", "elements-behind-the-last-group") => elements_left(),
@@ -80,6 +91,63 @@ fn subnormal_base(size: usize, dims: &[u32]) -> Draft {
         z % 3
     }));
     Draft::of(&p.frame())
+}
+
+/// Bounds whose product with 2^53 is infinite, so that D is 2^64 - 1; 0, so that it is 1; above 2^64; above 2^63.
+fn factor(name: &str, dims: &[u32]) -> Draft {
+    let bound = match name.trim_start_matches("f64-pw-rel-factor-") {
+        "of-infinity" => 1e300,
+        "of-0" => 0.0,
+        "above-64-bits" => 3000.0,
+        "of-64-bits" => 1500.0,
+        _ => panic!("{name} is not made by hand"),
+    };
+    let mut p = without_codebook(8, 3, bound, dims);
+    p.kinds.push(0x21);
+    let mut z = 0;
+    p.payloads.push(fixed_width(p.tiles[0], 3, || (z = (3 * z + 2) % 7, z).1));
+    Draft::of(&p.frame())
+}
+
+/// The new point of four has no a; b is 0, c nearly the largest number, d the smallest one: with the weights 1 and -1/3
+/// the sum has 33 bits, of which the lowest 32 are added to b.
+fn interpolated_sums(dims: &[u32]) -> Draft {
+    let mut p = without_codebook(4, 1, 128.5, dims);
+    p.kinds.push(0x29);
+    let last = i32::MIN;
+    let middle = ((43_691 * i64::from(last) + 32_768) >> 16) as i32;
+    let steps = [0, last / 256, (i64::from(i32::MAX - 255) - i64::from(middle)) as i32 / 256, 0];
+    let mut z = steps.into_iter().map(|d| (d << 1 ^ d >> 31) as u32);
+    p.payloads.push(fixed_width(p.tiles[0], 32, || z.next().expect("a residual").into()));
+    Draft::of(&p.frame())
+}
+
+/// A residual and a run of one zero in turn, whose codewords are 1 and 0: a run ends the tile, and no symbol 0 does.
+fn run_up_to_the_end(dims: &[u32]) -> Draft {
+    let mut p = without_codebook(4, 1, 0.5, dims);
+    let mut lengths = [0u8; 18];
+    (lengths[0], lengths[17]) = (1 << 4, 1 << 4);
+    p.head = [&[36], &lengths[..]].concat();
+    p.kinds.push(0x11);
+    p.payloads.push(le(&[0x5555_5555 & ((1 << dims[0]) - 1)]));
+    Draft::of(&p.frame())
+}
+
+/// One value without extents, which a codec other than `stored` and `bytes` holds.
+fn rank_0(codec: &str) -> Draft {
+    let (one, value) = (le(&[1]), 2.5f32.to_le_bytes().to_vec());
+    let draft = |codec, mode, bound, sections| Draft::new(codec, mode, bound, F32, &[], sections);
+    match codec {
+        "szx" => draft(1, 1, 0.5, vec![le(&[2]), [&[2, 0, 0, 0], &value[..]].concat()]),
+        "lorenzo" => draft(2, 1, 0.5, vec![vec![0], vec![0x30], one, value]),
+        "ndzip" => draft(3, 9, 0.0, vec![le(&[1, 1]), value]),
+        "planes" => draft(5, 1, 0.5, vec![le(&[2]), [le(&[3]), value].concat()]),
+        "scaled" => {
+            let head = scaled_head([4, 0, 0], [1, 2.5f32.to_bits().into(), 0, 0, 0, 0]);
+            draft(6, 9, 0.0, vec![head, Vec::new(), Vec::new()])
+        }
+        _ => draft(7, 1, 0.5, vec![vec![4, 0, 0, 0], vec![0x30], le(&[2]), value]),
+    }
 }
 
 /// Integers of 4 bytes, of which most are none of the type.
