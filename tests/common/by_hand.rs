@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vectors that no writer makes, put together from the codecs' documents: what a reader must read all the same.
 
+use super::dense;
 use super::draft::{BIG_ENDIAN, Draft, F32, F64, I32};
 use super::frames::{self, Bits, Parts, tiles};
 use super::generate::Random;
@@ -35,6 +36,7 @@ pub fn frame(case: &Case) -> Vec<u8> {
         ("ndzip", "f64be-no-cube") => no_cube(F64 | BIG_ENDIAN, &dims, &[1, 1, 7], random),
         ("ndzip", "i32-planes-of-zeros") => planes_of_zeros(&dims),
         ("scaled", name) => scaled(name, random, case.dtype(), &dims).frame(),
+        ("dense", name) => dense::frame(name, random, &dims),
         ("planes", name) => planes::by_hand::frame_of(name, random, &dims),
         (codec, name) => panic!("{codec}/{name} is not made by hand"),
     }

@@ -4,6 +4,7 @@
 #![allow(dead_code)] // each program uses its part
 
 pub mod by_hand;
+pub mod dense;
 pub mod draft;
 pub mod frames;
 pub mod generate;

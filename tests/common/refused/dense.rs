@@ -2,6 +2,7 @@
 //! Frames of `dense` that every reader must refuse.
 
 use super::super::by_hand::le;
+use super::super::dense::{self, difference};
 use super::super::draft::{Draft, F32};
 use super::{List, example};
 
@@ -9,26 +10,9 @@ use super::{List, example};
 /// tables' bits are `fields`: values with their numbers of bits.
 fn head(mask: u8, weights: usize, tables: u8, fields: &[(u32, u32)]) -> impl Fn(&mut Draft) {
     let vectors = if tables & 128 == 0 { 0 } else { 4 };
-    let mut bytes = [&[0, 0, mask][..], &vec![1; weights], &[tables], &vec![0; vectors]].concat();
-    let (mut held, mut count) = (0u64, 0);
-    for &(value, bits) in fields {
-        held |= u64::from(value) << count;
-        count += bits;
-        while count >= 8 {
-            bytes.push(held as u8);
-            (held, count) = (held >> 8, count - 8);
-        }
-    }
-    if count > 0 {
-        bytes.push(held as u8);
-    }
-    (bytes[0], bytes[1]) = (bytes.len() as u8, (bytes.len() >> 8) as u8);
-    move |d| d.sections[0] = bytes.clone()
-}
-
-/// A difference of levels as its bits.
-fn difference(z: u32) -> (u32, u32) {
-    if z < 24 { (((1 << (z / 4)) - 1) | (z % 4) << (z / 4 + 1), z / 4 + 3) } else { (0x3f | z << 6, 14) }
+    let bytes = [&[mask][..], &vec![1; weights], &[tables], &vec![0; vectors]].concat();
+    let head = dense::head(&bytes, fields);
+    move |d| d.sections[0] = head.clone()
 }
 
 /// A frame of one tile of 99 values, of this kind and these words, with a table of class 0 alone.
