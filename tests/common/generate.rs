@@ -3,7 +3,7 @@
 //! library. The vectors depend on every line here: a change makes a new generator, never another old one.
 
 use h5z_gpu::{Class, Dtype};
-use molecules::molecules;
+use molecules::{crystals, molecules};
 
 #[path = "molecules.rs"]
 mod molecules;
@@ -239,6 +239,7 @@ fn fields(chunk: &Chunk, random: &mut Random) -> Option<Vec<u64>> {
         }
         "beside" => wave(dims, random).into_iter().enumerate().map(|(i, x)| bits_of(beside(i, x))).collect(),
         "ramp" => (0..n).map(|i| bits_of(i as f64 * 0.125 + random.unit() * 0.01)).collect(),
+        "crystals" => crystals(dims, random, chunk.seed).into_iter().map(bits_of).collect(),
         "molecules" => molecules(dims, random, chunk.seed).into_iter().map(bits_of).collect(),
         _ => return None,
     })

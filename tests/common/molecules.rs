@@ -38,3 +38,31 @@ pub fn molecules(dims: &[u64], random: &mut Random, seed: u64) -> Vec<f64> {
     let is_hole = |i: usize| seed >= 100 && i % 89 == 88;
     values.iter().enumerate().map(|(i, &x)| if is_hole(i) { f64::NAN } else { x }).collect()
 }
+
+/// Rigid molecules of whole numbers that turn by quarters and mirror themselves from frame to frame: distances are the
+/// same to the bit, atoms lie on lines, in planes and at right angles. Of the seed's digits the last one says how large
+/// they are, the one before how many atoms they have, and an odd one before that lets some places be one off.
+pub fn crystals(dims: &[u64], random: &mut Random, seed: u64) -> Vec<f64> {
+    const SIZES: [i64; 10] = [1, 2, 3, 5, 8, 13, 40, 1000, 1_000_000, 300_000_000];
+    let [frames, atoms, parts] = [0, 1, 2].map(|k| dims[k] as usize);
+    let [size, period, off] = [1, 10, 100].map(|unit| (seed / unit % 10) as usize);
+    let size = SIZES[size];
+    let mut any = |size: i64| random.below(2 * size as usize + 1) as i64 - size;
+    let sites: Vec<[i64; 3]> = (0..period).map(|_| [0; 3].map(|_| any(size))).collect();
+    let mut centers = vec![[0; 3]; atoms.div_ceil(period)];
+    let mut values = Vec::new();
+    for _ in 0..frames {
+        for center in &mut centers {
+            *center = center.map(|c| (c + any(size)) % (4 * size));
+            let (first, mirror) = ((any(1) + 1) as usize, any(4) + 4);
+            for site in &sites {
+                let place = [0, 1, 2].map(|k| {
+                    let noise = if off % 2 == 1 && any(5) == 5 { any(1) } else { 0 };
+                    center[k] + site[(k + first) % 3] * (1 - 2 * (mirror >> k & 1)) + noise
+                });
+                values.extend(place[..parts].iter().map(|&x| x as f64));
+            }
+        }
+    }
+    values
+}
