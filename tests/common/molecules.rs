@@ -41,14 +41,22 @@ pub fn molecules(dims: &[u64], random: &mut Random, seed: u64) -> Vec<f64> {
 
 /// Rigid molecules of whole numbers that turn by quarters and mirror themselves from frame to frame: distances are the
 /// same to the bit, atoms lie on lines, in planes and at right angles. Of the seed's digits the last one says how large
-/// they are, the one before how many atoms they have, and an odd one before that lets some places be one off.
+/// they are, the one before how many atoms they have, and an odd one before that lets some places be one off. From a
+/// seed of 1000 on they are rods.
 pub fn crystals(dims: &[u64], random: &mut Random, seed: u64) -> Vec<f64> {
     const SIZES: [i64; 10] = [1, 2, 3, 5, 8, 13, 40, 1000, 1_000_000, 300_000_000];
     let [frames, atoms, parts] = [0, 1, 2].map(|k| dims[k] as usize);
     let [size, period, off] = [1, 10, 100].map(|unit| (seed / unit % 10) as usize);
     let size = SIZES[size];
     let mut any = |size: i64| random.below(2 * size as usize + 1) as i64 - size;
-    let sites: Vec<[i64; 3]> = (0..period).map(|_| [0; 3].map(|_| any(size))).collect();
+    let mut sites: Vec<[i64; 3]> = (0..period).map(|_| [0; 3].map(|_| any(size))).collect();
+    if seed >= 1000 {
+        let rod = sites[0];
+        for site in &mut sites {
+            let along = any(4);
+            *site = rod.map(|k| along * (k / 4));
+        }
+    }
     let mut centers = vec![[0; 3]; atoms.div_ceil(period)];
     let mut values = Vec::new();
     for _ in 0..frames {
