@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Compares two records of the same GPU: `python tests/gpu/slower.py OLD.toml NEW.toml`.
 
-Cells are speeds of one chunk a field for the same ratio: the tables `device`, and `cliffs` with its grid of bounds. Ends
+Cells are speeds of one chunk a field for the same ratio: the tables `device` and `cliffs`, a grid of bounds. Ends
 with 1 where a field of 100 MB and more is slower by more than 2 % in `device`, each such cell by its name; smaller ones
 and the grid, with its fewer runs, differ by as much from run to run: of these the mean and the slowest are told.
 """
