@@ -35,6 +35,8 @@ def main(jar):
     with tempfile.TemporaryDirectory() as folder:
         for expected in sorted(ROOT.glob("tests/files/*/expected.json")):
             for name, hashes in json.loads(expected.read_text()).items():
+                if name.endswith(".zip"):  # a store of Zarr
+                    continue
                 found = read(jar, folder, expected.with_name(name))
                 for variable, value in hashes.items():
                     got = found.get(variable)

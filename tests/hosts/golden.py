@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Makes the files of a release that every later one must read: tests/files/VERSION/all.h5, all.nc and expected.json.
+"""Makes the files of a release that every later one must read: tests/files/VERSION/all.*, and expected.json.
 
-    HDF5_PLUGIN_PATH=$PWD/target/plugin .env/bin/python tests/hosts/golden.py
+    p=$PWD/target/plugin; H5Z_GPU_PLUGIN_PATH=$p HDF5_PLUGIN_PATH=$p PYTHONPATH=plugin/python \\
+        .env/bin/python tests/hosts/golden.py
 
 in the root of the project, once for each version that changes what is written. A file that is there is never written
 over. Every variable is one of `CASES`; what it held comes from `content`, exact integers in the type's own arithmetic.
+Zarr stores are packed as zip archives, in which zarr-python reads them.
 """
 import ctypes
 import hashlib
 import json
 import shutil
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +66,11 @@ OTHERS = {
     "mask": ("u1", 90000, ("lossless",), False),
     "noise": ("u1", 90000, ("lossless",), False),
 }
-# Codecs as frames number them. All are in the HDF5 file.
+# What the Zarr stores hold: a part, for they are small. Zarr 3 has those of OTHERS too.
+IN_STORES = ("auto_abs_fill", "auto_lossless", "szx_rel_fill", "szx_pw", "lorenzo_abs", "lorenzo_psnr_fill",
+             "planes_abs", "planes_lossless", "dense_pw_64", "small_psnr", "decimals_64", "ndzip", "auto_abs_64",
+             "mask", "noise")
+# Codecs as frames number them. All are in the HDF5 file and in the store of Zarr 3.
 EVERY_CODEC = set(range(8))
 
 
@@ -108,7 +116,7 @@ def write_hdf5(path):
                              ), fillvalue=FILL if fill else None, track_times=False)
 
 
-def write_netcdf(path):
+def write_netcdf(path, names=CASES):
     import netCDF4
     from wheel import loaded, u32
 
@@ -116,7 +124,8 @@ def write_netcdf(path):
     with netCDF4.Dataset(path, "w") as d:
         dims = {shape: [d.createDimension(f"{n}{k}", size).name for n, size in zip("zyx", shape)]
                 for k, shape in enumerate((SHAPE, CUBE))}
-        for name, (dtype, word, _, fill) in CASES.items():
+        for name in names:
+            dtype, word, _, fill = CASES[name]
             shape, chunk = extents(name)
             v = d.createVariable(name, dtype, dims[shape], chunksizes=chunk, fill_value=FILL if fill else None)
             assert library.nc_def_var_filter(d._grpid, v._varid, 443, ctypes.c_size_t(1), u32([word])) == 0
@@ -124,25 +133,92 @@ def write_netcdf(path):
             v[...] = content(name)
 
 
-def main():
+def write_zarr(path):
+    import zarr
+    from h5z_gpu import Lossy
+    from h5z_gpu.zarr import Serializer
+
+    with tempfile.TemporaryDirectory() as folder:
+        group = zarr.create_group(folder, zarr_format=3)
+        for name in IN_STORES:
+            dtype, word, _, fill = (CASES | OTHERS)[name]
+            shape, chunk = extents(name)
+            how = Serializer(Lossy.from_filter_options((word,)))
+            group.create_array(name, shape=shape, dtype=dtype, chunks=chunk, serializer=how, compressors=None,
+                               fill_value=FILL if fill else 0)[...] = content(name)
+        pack(folder, path)
+
+
+def write_nczarr(path):
+    with tempfile.TemporaryDirectory() as folder:
+        write_netcdf(f"file://{folder}/a#mode=nczarr,file", [name for name in IN_STORES if name in CASES])
+        pack(f"{folder}/a", path)
+
+
+def pack(folder, path):
+    """A folder as an archive. The same files give the same bytes."""
+    with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as z:
+        for p in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
+            z.writestr(zipfile.ZipInfo(p.relative_to(folder).as_posix()), p.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def read_hdf5(path):
     import h5py
 
+    with h5py.File(path) as f:
+        return {n: f[n][...] for n in f if n in CASES | OTHERS}
+
+
+def read_zarr(path):
+    import zarr
+    import h5z_gpu.zarr  # noqa: F401, which tells zarr of the codecs
+
+    group = zarr.open_group(zarr.storage.ZipStore(path), mode="r")
+    return {n: a[...] for n, a in group.arrays() if n in CASES | OTHERS}
+
+
+def read_netcdf(path):
+    """By netCDF's C library, for which the archive is unpacked."""
+    import netCDF4
+
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.unpack_archive(path, folder)
+        with netCDF4.Dataset(f"file://{folder}#mode=nczarr,file") as d:
+            d.set_auto_maskandscale(False)
+            return {n: v[...] for n, v in d.variables.items()}
+
+
+# How each file is made, and read.
+FILES = {"all.h5": (write_hdf5, read_hdf5), "all.nc": (write_netcdf, read_hdf5),
+         "all.zarr.zip": (write_zarr, read_zarr), "all.nczarr.zip": (write_nczarr, read_netcdf)}
+
+
+def refuse_unreleased():
+    """Ends the program where the plugin's frames say that its build is unreleased."""
+    import h5py
+
+    with h5py.File("probe", "w", driver="core", backing_store=False) as f:
+        d = f.create_dataset("probe", data=content("ndzip"), chunks=CUBE, compression=443)
+        if any(d.id.read_direct_chunk((0, 0, 0))[1][52:56]):
+            sys.exit("This plugin's frames say that its build is unreleased: `vectors --release`, then build it.")
+
+
+def main():
     root = Path(__file__).parent.parent.parent
     version = next(t.split('"')[1] for t in (root / "Cargo.toml").read_text().splitlines() if t.startswith("version"))
     folder = root / "tests/files" / version
-    if folder.exists():
-        sys.exit(f"{folder} is there: its files are kept as they are. A new version gets a folder of its own.")
-    folder.mkdir(parents=True)
-    write_hdf5(folder / "all.h5")
-    write_netcdf(folder / "all.nc")
-    expected = {}
-    for path in ("all.h5", "all.nc"):
-        with h5py.File(folder / path) as f:
-            if any(f["ndzip"].id.read_direct_chunk((0, 0, 0))[1][52:56]):
-                shutil.rmtree(folder)
-                sys.exit("This plugin's frames say that its build is unreleased: `vectors --release`, then build it.")
-            expected[path] = {n: bits(f[n][...]) for n in f if n in CASES | OTHERS}
-    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+    missing = [name for name in FILES if not (folder / name).exists()]
+    if not missing:
+        sys.exit(f"{folder} has all files: they are kept as they are. A new version gets a folder of its own.")
+    refuse_unreleased()
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = folder / "expected.json"
+    expected = json.loads(listed.read_text()) if listed.exists() else {}
+    for name in missing:
+        write, read = FILES[name]
+        write(folder / name)
+        expected[name] = {n: bits(a) for n, a in sorted(read(folder / name).items())}
+    listed.write_text(json.dumps(expected, indent=1) + "\n")
     print(*(f"{p.name}: {p.stat().st_size} bytes" for p in folder.iterdir()), sep="\n")
 
 

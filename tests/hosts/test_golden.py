@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Files of every release, kept for ever: each program reads the bits that were read when they were written."""
 import json
+import zipfile
 
 import golden
 import h5py
@@ -8,10 +9,23 @@ import judge
 import numpy as np
 import programs
 import pytest
-from conftest import ROOT
+from conftest import ROOT, python, use
 
 FILES = sorted(p for p in (ROOT / "tests/files").glob("*/all.*") if p.suffix in (".h5", ".nc"))
 IDS = [f"{p.parent.name} {p.name}" for p in FILES]
+STORES = sorted((ROOT / "tests/files").glob("*/all.*.zip"))
+# What a program reads of a store, and whether it is within the bounds. The fill value of Zarr 3 is 0 where none is
+# declared.
+READ_STORE = """
+import json, sys, golden, judge
+path, read, undeclared = sys.argv[1:]
+found = getattr(golden, read)(path)
+for name, y in found.items():
+    _, _, mode, fill = (golden.CASES | golden.OTHERS)[name]
+    fill = golden.FILL if fill else eval(undeclared)
+    judge.check_chunks(golden.content(name), y, golden.extents(name)[1], *mode, fill=fill)
+print(json.dumps({name: golden.bits(y) for name, y in found.items()}))
+"""
 
 
 def expected(path):
@@ -22,8 +36,8 @@ def read(reader, path, names, tmp):
     return programs.READERS[reader](path, names, {n: golden.content(n) for n in names}, tmp)
 
 
-def test_there_are_files_of_both_kinds():
-    assert {p.name for p in FILES} == {"all.h5", "all.nc"} and (ROOT / "tests/files/0.1.0/all.h5") in FILES
+def test_there_are_files_of_all_kinds():
+    assert {p.name for p in FILES + STORES} == set(golden.FILES) and (ROOT / "tests/files/0.1.0/all.h5") in FILES
 
 
 @pytest.mark.third
@@ -50,6 +64,18 @@ def test_what_was_promised_then_holds_now(path, tmp_path):
             assert programs.listed(programs.filters(path, name)[0][2])[0] in (word, 90000)
 
 
+@pytest.mark.parametrize("path", STORES, ids=[f"{p.parent.name} {p.name}" for p in STORES])
+def test_stores_of_zarr_are_read_as_they_were(path):
+    """By zarr-python, and what netCDF wrote by netCDF too."""
+    nczarr = path.name == "all.nczarr.zip"
+    for run, read in ((use, "read_zarr"), *([(python, "read_netcdf")] if nczarr else [])):
+        assert json.loads(run(READ_STORE, path, read, None if nczarr else 0).splitlines()[-1]) == expected(path), read
+    with zipfile.ZipFile(path) as z:
+        frames = [data for data in map(z.read, z.namelist()) if data[:8] == b"\x89H5ZG\r\n\x1a"]
+    assert all(f[52:56] == bytes(4) for f in frames)
+    assert {f[9] for f in frames} == golden.EVERY_CODEC - ({0, 4} if nczarr else set())
+
+
 def test_every_codec_is_in_the_file():
     for path in FILES:
         if path.suffix == ".h5":
@@ -61,7 +87,7 @@ def test_every_codec_is_in_the_file():
 
 
 def test_a_file_that_is_there_is_not_made_again():
-    before = [p.read_bytes() for p in FILES]
+    before = [p.read_bytes() for p in FILES + STORES]
     with pytest.raises(SystemExit, match="kept as they are"):
         golden.main()
-    assert [p.read_bytes() for p in FILES] == before
+    assert [p.read_bytes() for p in FILES + STORES] == before
