@@ -180,7 +180,11 @@ fn draft(bytes: &[u8]) -> u32 {
 }
 
 /// Refuses what an unreleased build wrote in another state of the format; after the checksum, where that is compared.
-fn check_draft(bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// `Draft`.
+#[doc(hidden)]
+pub fn check_draft(bytes: &[u8]) -> Result<()> {
     match draft(bytes) {
         0 | FORMAT_STATE => Ok(()),
         draft => Err(Error::Draft { draft }),
@@ -239,7 +243,7 @@ fn first(bytes: &[u8], len: u64) -> Result<Header> {
 /// Bytes that the chunk has after decoding, as its header says.
 ///
 /// # Errors
-/// As [`Frame::open`], but the checksum and the sections are not looked at.
+/// As [`Frame::open`], but checksum, draft and sections are not looked at.
 pub fn raw_len(bytes: &[u8]) -> Result<u64> {
     header(bytes).map(|h| h.raw_len)
 }
@@ -280,7 +284,6 @@ pub struct Head {
 #[doc(hidden)]
 pub fn peek(head: &[u8], len: u64) -> Result<Head> {
     let header = first(head, len)?;
-    check_draft(head)?;
     Ok(Head { version: head[8], draft: draft(head), header })
 }
 

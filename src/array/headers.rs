@@ -41,8 +41,9 @@ pub fn headers(
         if head.header.raw_len != raw_len {
             return Err(Error::Length { section: "the chunk", needed: head.header.raw_len, got: raw_len });
         }
-        if checked == Checked::Checksum {
-            Frame::open(&bytes, 1)?;
+        match checked {
+            Checked::Header => frame::check_draft(&bytes)?,
+            Checked::Checksum => _ = Frame::open(&bytes, 1)?,
         }
         Ok(head)
     })
