@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells the crate whether its sources are those of a release: `cfg(released)`.
+//! Tells the crate whether its sources are those of a release: `cfg(released)`. The kernels' script uses this file too.
 //!
-//! `RELEASE`, beside this file, holds the version and a sum over `src` as both were released; before the first release
-//! "none 0". Where a source has changed since, the build is none of a release, and says so in every frame
-//! (src/FORMAT.md §1). The tool `vectors --release` writes the file.
+//! `RELEASE`, in the crate's folder, holds the version and a sum over the sources as both were released; before the
+//! first release "none 0". Where a source has changed since, the build is none of a release, and says so; where it is
+//! one of the codecs, in every frame (src/FORMAT.md §1). The tool `vectors --release` writes the files.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-changed=src");
-    println!("cargo:rerun-if-changed=RELEASE");
-    println!("cargo:rustc-check-cfg=cfg(released)");
     let mut files = Vec::new();
     list(Path::new("src"), &mut files);
+    tell(files);
+}
+
+/// Compares the sum of a crate's sources with its `RELEASE`.
+pub(crate) fn tell(mut files: Vec<PathBuf>) {
+    println!("cargo:rerun-if-changed=RELEASE");
+    println!("cargo:rustc-check-cfg=cfg(released)");
     files.sort();
     let sources = format!("{:016x}", sum(&files));
     let version = env::var("CARGO_PKG_VERSION").expect("cargo sets CARGO_PKG_VERSION");
     let release = fs::read_to_string("RELEASE").unwrap_or_default();
-    let released = release.split_whitespace().eq([&*version, &*sources]);
-    if released {
+    if release.split_whitespace().eq([&*version, &*sources]) {
         println!("cargo:rustc-cfg=released");
     }
-    println!("cargo:rustc-env=H5Z_GPU_VERSION={version}{}", if released { "" } else { "+unreleased" });
     println!("cargo:rustc-env=H5Z_GPU_SOURCES={sources}");
 }
 
 /// The files of a folder and those below.
-fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("its entries can be read").path();
         if path.is_dir() { list(&path, files) } else { files.push(path) }

@@ -27,6 +27,9 @@ mod images;
 mod kernels;
 #[path = "build/nvrtc.rs"]
 mod nvrtc;
+#[allow(dead_code)]
+#[path = "build/release.rs"]
+mod release;
 
 /// Environment that changes what is found.
 const CONSULTED: [&str; 10] = [
@@ -46,17 +49,18 @@ fn main() {
     if nvrtc::compiled_here() {
         return;
     }
-    for name in ["build.rs", "build", "src/abi.rs"] {
-        println!("cargo:rerun-if-changed={name}");
+    let sources = sources();
+    // Not the folder itself, which holds a README. A new file is of use once the engine launches its kernels.
+    for file in &sources {
+        println!("cargo:rerun-if-changed={}", file.display());
     }
-    // Not the folder itself, which holds a README: `kernels::sources` names the files. A new one is of use once the
-    // engine launches its kernels.
     if Path::new("../src/engine/gpu/plans").is_dir() {
         println!("cargo:rerun-if-changed=../src/engine/gpu/plans");
     }
     for name in CONSULTED {
         println!("cargo:rerun-if-env-changed={name}");
     }
+    release::tell(sources);
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mode = env::var("H5Z_GPU_CUDA").unwrap_or_else(|_| "auto".into());
     assert!(
@@ -72,6 +76,15 @@ fn main() {
         }
     }
     fs::write(out.join("images.rs"), text).expect("OUT_DIR can be written");
+}
+
+/// All that the kernels are made of. A package of this crate has more: a manifest that cargo wrote, and what it builds.
+fn sources() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    release::list(Path::new("."), &mut all);
+    let is_source = |p: &PathBuf| p.extension().is_some_and(|x| x == "cu" || x == "cuh" || x == "rs");
+    all.retain(|p| is_source(p) && !p.starts_with("./target"));
+    all
 }
 
 /// Files of a folder in the order of their names; none where there is no such folder.

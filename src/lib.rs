@@ -49,8 +49,21 @@ pub mod plugin {
     pub use crate::host::{elf, file};
     pub use crate::host::{float_state, folders, log, settings, threads::threads};
     pub use codecs::frame::{Head, peek};
-    pub use codecs::release::{VERSION, VERSION_FOR_C};
     pub use codecs::tools::{lines, sentence};
+
+    #[cfg(feature = "cuda")]
+    use kernels::RELEASED as KERNELS_RELEASED;
+    #[cfg(not(feature = "cuda"))]
+    const KERNELS_RELEASED: bool = true;
+
+    /// The version for C, with a 0 behind it, and `+unreleased` where sources of codecs or kernels are not a release's.
+    pub const VERSION_FOR_C: &str = if codecs::release::RELEASED && KERNELS_RELEASED {
+        concat!(env!("CARGO_PKG_VERSION"), "\0")
+    } else {
+        concat!(env!("CARGO_PKG_VERSION"), "+unreleased\0")
+    };
+    /// The same without the 0.
+    pub const VERSION: &str = VERSION_FOR_C.split_at(VERSION_FOR_C.len() - 1).0;
 }
 
 #[cfg(feature = "judge")]

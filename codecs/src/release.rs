@@ -5,14 +5,11 @@
 /// says what it has to be.
 pub const FORMAT_STATE: u32 = 0x26ec_68e3;
 
+/// Whether the sources are those of a release.
+pub const RELEASED: bool = cfg!(released);
+
 /// What frames of this build hold beside their version: 0 where its sources are those of a release.
-pub const DRAFT: u32 = if cfg!(released) { 0 } else { FORMAT_STATE };
-
-/// The package's version, with `+unreleased` where the sources are not those of a release.
-pub const VERSION: &str = env!("H5Z_GPU_VERSION");
-
-/// The same for C, with a 0 behind it.
-pub const VERSION_FOR_C: &str = concat!(env!("H5Z_GPU_VERSION"), "\0");
+pub const DRAFT: u32 = if RELEASED { 0 } else { FORMAT_STATE };
 
 /// A sum over the sources of this crate, in hexadecimal digits, to be compared with that of a release.
 pub const SOURCES: &str = env!("H5Z_GPU_SOURCES");

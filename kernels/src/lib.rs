@@ -14,6 +14,11 @@ pub const SOURCES: &str = env!("CARGO_MANIFEST_DIR");
 /// The folder of `h5z_abi.cuh`, which build.rs writes: the format's constants, and [`abi`].
 pub const HEADER: &str = env!("OUT_DIR");
 
+/// A sum over the sources, in hexadecimal digits, to be compared with that of a release.
+pub const SUM: &str = env!("H5Z_GPU_SOURCES");
+/// Whether the sources are those of a release.
+pub const RELEASED: bool = cfg!(released);
+
 /// Every kernel, compiled for an architecture.
 pub struct Image {
     /// Compute capability times ten.

@@ -35,7 +35,7 @@ extern "C" {
 #define H5Z_GPU_KEEP_ZERO 2u  /* 0 and -0 come back bit for bit */
 #define H5Z_GPU_KEEP_RANGE 4u /* no value leaves the chunk's range, whose ends and zeros come back bit for bit */
 
-/* "0.1.0"; "0.1.0+unreleased" of a build whose codecs are no release's */
+/* "0.1.0"; "0.1.0+unreleased" of a build whose codecs or kernels are no release's */
 const char *h5z_gpu_version(void);
 
 /* The filter's number in HDF5. */

@@ -6,7 +6,7 @@
 //! cargo run -p h5z-gpu-tools --bin vectors -- szx      only for one codec
 //! cargo run -p h5z-gpu-tools --bin vectors -- --check  read, encode and decode every vector
 //! cargo run -p h5z-gpu-tools --bin vectors -- --anew   before a release only: write all files again
-//! cargo run -p h5z-gpu-tools --bin vectors -- --release  check; write codecs/RELEASE: these sources are a release
+//! cargo run -p h5z-gpu-tools --bin vectors -- --release  check; write codecs/RELEASE and kernels/RELEASE
 //! ```
 
 #[path = "../common/mod.rs"]
@@ -16,6 +16,7 @@ use common::refused;
 use common::seal::released;
 use common::vectors::{CODECS, Case, Vector, folder, listed_cases, table};
 use h5z_gpu::release::{FORMAT_STATE, SOURCES};
+use h5z_gpu::testing::SUM;
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,11 +46,13 @@ fn check() -> Result<(), String> {
     Ok(())
 }
 
-/// Says that the sources of the codecs, as this tool was built from them, are a release's.
+/// Says that the sources of codecs and kernels, as this tool was built from them, are a release's.
 fn release() -> Result<(), String> {
     check()?;
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../codecs/RELEASE");
-    std::fs::write(path, format!("{} {SOURCES}\n", env!("CARGO_PKG_VERSION"))).map_err(|e| format!("{path}: {e}"))
+    [("codecs", SOURCES), ("kernels", SUM)].into_iter().try_for_each(|(folder, sum)| {
+        let path = format!("{}/../../{folder}/RELEASE", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(&path, format!("{} {sum}\n", env!("CARGO_PKG_VERSION"))).map_err(|e| format!("{path}: {e}"))
+    })
 }
 
 /// Writes every file again and says which cases decode to other values than before. What depends on zstd's release, and

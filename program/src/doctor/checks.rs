@@ -84,8 +84,8 @@ impl Examination {
         let (mine, version) = (digest(&self.own), self.plugin["version"].as_str().unwrap_or_default().to_owned());
         if version.ends_with("+unreleased") {
             self.notes.push(format!(
-                "{own} is an unreleased build, and says so in the chunks that it writes; a release refuses them \
-                 if the format has changed since"
+                "{own} is an unreleased build; if its codecs are none of a release's, its chunks say so, and a release \
+                 refuses them where the format has changed since"
             ));
         }
         for one in self.folders.iter().flat_map(|(_, each)| each) {

@@ -7,7 +7,7 @@ mod timing;
 pub mod values;
 
 pub use codecs::constants;
-pub use kernels::{HEADER, IMAGES, SOURCES, abi};
+pub use kernels::{HEADER, IMAGES, SOURCES, SUM, abi};
 pub use memory::DeviceMemory;
 pub use timing::{decode_times, encode_steps, encode_times, residual_times};
 

@@ -1,0 +1,1 @@
+../../codecs/build.rs
