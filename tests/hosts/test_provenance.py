@@ -4,14 +4,15 @@ import h5py
 import numpy as np
 import pytest
 from cli import cli
-from conftest import run, sample, use
+from conftest import BUILT, run, sample, use
 from programs import filters
 from test_xarray import ENGINES
 
 NAMES = ["lossy_compression", "lossy_compression_mode", "lossy_compression_bound", "lossy_compression_codec"]
 UNITS = "lossy_compression_units"
-TEXT = ("h5z-gpu 0.1.0, HDF5 filter 443: within 0.01 (absolute), codec lorenzo; NaN, infinities and the fill value "
-        "exact")
+# The build is the one that `h5z-gpu --version` names, unreleased or not.
+TEXT = (f"{run(BUILT / 'bin/h5z-gpu', '--version').strip()}, HDF5 filter 443: within 0.01 (absolute), codec lorenzo; "
+        "NaN, infinities and the fill value exact")
 WAYS = """
 import sys, os, h5py, netCDF4, numpy as np, xarray as xr
 import h5z_gpu, h5z_gpu.xarray as hx

@@ -90,13 +90,13 @@ def attributes(how: Lossy, found: Mapping[str, Any], before: str | None = None, 
     `before` is what has taken bits before, where something else than attributes says so. `copied`: the attributes came
     with the values; those of an earlier loss are named in the new sentence.
     """
-    from . import __version__
+    from .library import lib
 
     losses, last = _earlier(_text(found, TEXT)) if copied and TEXT in found and _same_units(found) else (0, "")
     last = before or last
     losses = max(losses, 1 if last else 0)
-    text = (f"h5z-gpu {__version__}, HDF5 filter {FILTER_ID}: {said(how)}, codec {how.codec}; NaN, infinities and the "
-            "fill value exact")
+    text = (f"h5z-gpu {lib.h5z_gpu_version().decode()}, HDF5 filter {FILTER_ID}: {said(how)}, codec {how.codec}; NaN, "
+            "infinities and the fill value exact")
     if losses:
         text += f"; on top of a loss by {last}" if losses == 1 else f"; on top of {losses} losses, the last by {last}"
     made: dict[str, Any] = dict(zip(NAMES, (text, how.mode.keyword, np.float64(how.bound), how.codec)))
