@@ -3,7 +3,7 @@
 
 /// The state of the format that the golden vectors have: the sum of all their frames (FORMAT.md §1). `vectors --check`
 /// says what it has to be.
-pub const FORMAT_STATE: u32 = 0x26ec_68e3;
+pub const FORMAT_STATE: u32 = 0xbc14_78e8;
 
 /// Whether the sources are those of a release.
 pub const RELEASED: bool = cfg!(released);

@@ -32,7 +32,7 @@ Codebook = list[tuple[int, Optional[int], int, int]]  # by 11 bits: a codeword's
 # ------------------------------------------------------------------------------------------------ frame.FORMAT.md
 MAGIC = bytes.fromhex("89 48 35 5A 47 0D 0A 1A")
 VERSION = 2
-STATE = 0x26ec68e3  # of the format: what VERSION may have as its draft, §1
+STATE = 0xbc1478e8  # of the format: what VERSION may have as its draft, §1
 CODECS = [  # §3.2: name, modes, highest rank, sections
     ("stored", (9,), 0, 1),
     ("szx", (1, 2, 3, 4), 8, 2),

@@ -23,7 +23,7 @@ final class Header {
 
     private static final int VERSION = 2;
     /** Of the format: what the version may have as its draft, section 1. */
-    private static final int STATE = 0x26ec68e3;
+    private static final int STATE = 0xbc1478e8;
     private static final int FIXED = 56;
     private static final byte[] MAGIC = {(byte) 0x89, 0x48, 0x35, 0x5A, 0x47, 0x0D, 0x0A, 0x1A};
     private static final String[] NAMES = {"stored", "szx", "lorenzo", "ndzip", "bytes", "planes", "scaled", "dense"};
