@@ -11,8 +11,8 @@ Each command is a module of this package, named in `COMMANDS` and imported when 
 `words`, `env`, `path`, and what of `doctor` is no Python, belong to the program beside the plugin: `handed.py`.
 
 Exit status: 0 as asked; 1 something was found: damage, a broken promise, a set-up that does not work; 2 wrong use, or
-input that cannot be read. For status 2 a command raises `common.Problem`, one sentence for the user; what h5py or HDF5
-raises besides becomes one here.
+input that cannot be read; 3 another build has to read the file. For 2 and 3 a command raises `common.Problem`, one
+sentence for the user; what h5py or HDF5 raises besides becomes one here.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def main(argv: Optional[list[str]] = None) -> int:
         return int(args.run(args))
     except Problem as problem:
         say(f"h5z-gpu {name}: {problem}", file=sys.stderr)
-        return 2
+        return problem.status
     except Unusable as why:
         say(f"{why}. h5z-gpu doctor says more", file=sys.stderr)
         return 2
@@ -107,7 +107,7 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         prog="h5z-gpu",
         description="Error-bounded and lossless compression of floating-point data in HDF5 and netCDF-4 files.",
         epilog="Exit status: 0 as asked; 1 something was found (damage, a broken promise, a set-up that does not "
-        "work); 2 wrong use, or input that cannot be read.",
+        "work); 2 wrong use, or input that cannot be read; 3 another build has to read the file.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the library's version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

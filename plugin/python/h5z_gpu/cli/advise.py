@@ -34,6 +34,7 @@ from ..ranges import whole_chunk
 from ..whole import judge, put
 from . import advise_text, common, quality
 from .advice import Advice, Kept
+from .builds import open_data
 from .common import Problem, say
 from .promise import Asked, add_keep, as_filter, keep_from, mixed, named_bounds
 from .quantities import add_quantities, bounds_for, quantities_from
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         with common.writing(args.write_bounds):
             judge(args.write_bounds, "x")
     named, quantities = named_bounds(args.bounds), quantities_from(args)
-    with common.open_file(args.file) as file:
+    with open_data(args.file) as file:
         kept: list[Kept] = []
         searched: list[Found] = []
         if quantities:

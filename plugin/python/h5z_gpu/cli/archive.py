@@ -34,6 +34,7 @@ from ..bounds_file import Bounds, BoundsError
 from ..progress import bar
 from ..whole import remove_unfinished, stoppable
 from . import common
+from .builds import open_data
 from .child import CRASHES, end_with_parent
 from .common import Problem, say
 from .failures import of_hdf5
@@ -124,7 +125,7 @@ def _of_table() -> Iterator[None]:
 
 def _look(args: argparse.Namespace, task: _Task) -> _Look:
     """Looks at a file."""
-    with common.open_file(task.input, rdcc_nbytes=0) as source:
+    with open_data(task.input, rdcc_nbytes=0) as source:
         parts = plan(source, None, {}, args).values()
         quantities = sorted({*args.quantity, *map(str, by_quantities(source, args.table)[0])})
     what = [(p.name, p.how, p.chunk, None if p.fill is None else p.fill.item(), p.again) for p in parts]

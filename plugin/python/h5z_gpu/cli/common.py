@@ -39,8 +39,10 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class Problem(Exception):
-    """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback, exit status
-    2."""
+    """One sentence for the user: wrong use, or input that cannot be read. Printed without a traceback."""
+
+    status = 2
+    """The exit status."""
 
 
 def pread(file: int, length: int, at: int) -> bytes:

@@ -73,13 +73,18 @@ def _file(path: str) -> dict[str, Any]:
         return {"what": what, "do": do}
 
     try:
+        from .builds import OtherBuild, OtherBuilds
         from .inspect import examine
         from .objects import NEWER
     except ImportError as why:
         return {"file": path, "verdict": f"not looked at: {why}", "problems": []}
     try:
         with open_file(path) as opened:
-            found = examine(opened, path, "decode")
+            found = examine(opened, path, "decode", builds := OtherBuilds())
+        builds.refuse(path)
+    except OtherBuild as why:
+        is_of, said = f"{path} is of another build", str(why).removeprefix(f"{path}: ")
+        return {"file": path, "verdict": said, "problems": [problem(is_of, said)]}
     except Problem as why:
         get = "get the file again, or see what h5z-gpu recover can save of it"
         if not os.path.exists(path):

@@ -2,7 +2,7 @@
 """Shows what a file's datasets were promised, what each chunk got, and which chunks are damaged.
 
 Every frame is compared with its checksum; nothing is decoded, no GPU is needed. Exit status 1 where something is
-damaged.
+damaged, 3 where another build has to read the file.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import modes
+from .builds import OtherBuilds
 from .common import Problem, need, open_file, ratio, say, sentence, size
 
 # Damaged chunks that are listed one by one.
@@ -38,12 +39,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints what the file holds."""
     need("h5py")
-    check = "decode" if args.check else "header" if args.headers else "checksum"
+    check, builds = "decode" if args.check else "header" if args.headers else "checksum", OtherBuilds()
     with open_file(args.file) as file:
         from .objects import one_dataset
 
         wanted = {one_dataset(file, name).name for name in args.dataset} if args.dataset else None
-        found = examine(file, args.file, check, wanted)
+        found = examine(file, args.file, check, builds, wanted)
     if not any("asked" in what or "unreadable" in what for what in found):
         filters = sorted({name for what in found for name in what["filters"]})
         there = (
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report, indent=1, default=_plain))
     else:
         _print(args.file, found, damaged, check)
+    builds.refuse(args.file)
     return 1 if damaged or broken else 0
 
 
@@ -69,9 +71,10 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
-def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None) -> list[dict[str, Any]]:
+def examine(file: Any, path: str, check: str, builds: OtherBuilds,
+            wanted: Optional[set[str]] = None) -> list[dict[str, Any]]:
     """What is to be said of each dataset, or of those that are wanted, and of objects that cannot be read; `check` as
-    `objects.chunks_of` takes it."""
+    `objects.chunks_of` takes it. `builds` counts chunks of other builds."""
     import h5py
 
     from .objects import UNREADABLE, reason, walk
@@ -86,7 +89,7 @@ def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None)
                 found.append({"name": name, "unreadable": item})
             elif isinstance(item, h5py.Dataset):
                 try:
-                    found.append(_dataset(name, item, descriptor, check))
+                    found.append(_dataset(name, item, descriptor, check, builds))
                 except UNREADABLE as why:
                     found.append({"name": name, "unreadable": reason(why)})
     finally:
@@ -94,7 +97,7 @@ def examine(file: Any, path: str, check: str, wanted: Optional[set[str]] = None)
     return found
 
 
-def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
+def _dataset(name: str, dataset: Any, file: int, check: str, builds: OtherBuilds) -> dict[str, Any]:
     """What is to be said of one dataset."""
     from .objects import chunks_of, filters_of
 
@@ -112,6 +115,7 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
             what["layout"], what["sources"] = "virtual", sorted({source.file_name
                                                                  for source in dataset.virtual_sources()})
         return what
+    others = builds.take(name, chunks)
     what["filters"] = chunks.filters
     what |= _promise(chunks)
     n = len(chunks.at)
@@ -121,12 +125,13 @@ def _dataset(name: str, dataset: Any, file: int, check: str) -> dict[str, Any]:
              "item_bytes": item,
              "stored_bytes": int(chunks.stored.sum()),
              "damaged": len(chunks.damage) + bool(chunks.lost_index) + bool(chunks.doubt),
+             "of_other_builds": len(others),
              "stored_without_filter": int(chunks.raw.sum()), "grid": chunks.grid,
              "chunk_bytes": chunks.raw_len}
     if len(drafts := np.unique(chunks.frames["draft"])) and drafts[-1]:
         what["drafts"] = [f"{draft:08x}" for draft in drafts if draft]
     settled = _settled(what)
-    what["each"] = [_chunk(chunks, row, settled) for row in range(n)]
+    what["each"] = [_chunk(chunks, row, settled, row in others) for row in range(n)]
     if chunks.lost_index:
         what["damaged_index"] = chunks.lost_index
     if chunks.doubt:
@@ -176,13 +181,15 @@ def _settled(what: dict[str, Any]) -> dict[str, float]:
     return dict.fromkeys(kept, asked["bound"])
 
 
-def _chunk(chunks: Any, row: int, settled: dict[str, float]) -> dict[str, Any]:
+def _chunk(chunks: Any, row: int, settled: dict[str, float], other: bool) -> dict[str, Any]:
     """What is to be said of one chunk."""
     what: dict[str, Any] = {"origin": chunks.origins[row].tolist(), "stored_bytes": int(chunks.stored[row]),
                             "file_offset": int(chunks.at[row])}
     if row in chunks.damage:
         box = ", ".join(f"{part.start}:{part.stop}" for part in chunks.box(row))
         return what | {"damaged": chunks.damage[row], "values": f"[{box}]"}
+    if other:
+        return what | {"of_other_build": True}
     if chunks.raw[row]:
         return what | {"codec": "none", "lossless": True}
     if not chunks.frame[row]:
@@ -218,11 +225,9 @@ def _print(path: str, found: list[dict[str, Any]], damaged: int, check: str) -> 
         if "unreadable" in what:
             say("", f"DAMAGED {what['name']}: HDF5 cannot read it: {what['unreadable']}")
     looked = {"header": "headers (not their contents)", "checksum": "checksums", "decode": "decoded values"}[check]
-    unread = sum("read it with that build" in c.get("damaged", "") for what in ours for c in what["each"])
-    if unread:
-        say("", f"{_count(unread, 'chunk')} of another build, which has to read them: the page \"Files of earlier "
-                f"builds\" of the documentation says how. Do not recover the file by this build.")
-    elif damaged:
+    if any(what["of_other_builds"] for what in ours):
+        return
+    if damaged:
         say("", f"{_count(damaged, 'place')} damaged, by {looked}. h5z-gpu recover {path} OUT copies what is good.")
     elif ours:
         say("", f"no damage, by {looked} of {_count(sum(w['chunks'] for w in ours), 'chunk')}")
@@ -242,9 +247,11 @@ def _print_dataset(what: dict[str, Any]) -> None:
         _line("BROKEN", what["broken_promise"])
     if "drafts" in what:
         _line("written by", f"an unreleased build, in the state {', '.join(what['drafts'])} of the format")
+    if what["of_other_builds"]:
+        _line("not read", f"{_count(what['of_other_builds'], 'chunk')} of another build")
     if what["filters"] != ["h5z-gpu"]:
         _line("filters", ", ".join(what["filters"]))
-    good = [c for c in each if "damaged" not in c]
+    good = [c for c in each if "codec" in c]
     codecs: dict[str, int] = {}
     for chunk in good:
         codecs[chunk["codec"]] = codecs.get(chunk["codec"], 0) + 1
@@ -277,7 +284,7 @@ def _print_dataset(what: dict[str, Any]) -> None:
 
 def _used(what: dict[str, Any]) -> str:
     """The bounds that the frames state."""
-    good = [c for c in what["each"] if "damaged" not in c]
+    good = [c for c in what["each"] if "codec" in c]
     bounds = [c["bound"] for c in good if "bound" in c]
     exact = sum(bool(c.get("lossless")) for c in good)
     if not good:

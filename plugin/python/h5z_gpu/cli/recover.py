@@ -4,7 +4,7 @@
 OUT is a copy of the input, as `repack` would make it. Chunks that cannot be decoded hold the fill value; of a
 floating-point dataset without a fill value of its own, NaN. What HDF5 itself cannot open or read is left out and named
 with HDF5's reason. A file that was cut short is taken too, as far as its tables are there. The input is only read.
-Exit status 1 where anything was lost.
+Exit status 1 where anything was lost; 3, and no copy, where another build has to read the file.
 """
 from __future__ import annotations
 
@@ -126,6 +126,7 @@ def _copy(job: _Job, without: dict[Step, str], note: Note) -> tuple[Lost, list[s
         with create_like(source, job.made) as target:
             new = Salvage(source, target, data.fileno(), job.there, job.fill, without=without, note=note)
             new.run()
+        new.builds.refuse(job.source)
         new.finish(job.made)
         copy_user_block(source, job.made)
     return lost + new.lost, new.unchecked

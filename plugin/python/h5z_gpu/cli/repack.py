@@ -41,6 +41,7 @@ from ..progress import bar
 from ..search import Found
 from ..whole import judge, whole
 from . import common
+from .builds import open_data
 from .common import Problem, say
 from .promise import Asked, add_bounds, bound_from, keep_from, mixed, named_bounds
 from .quantities import add_quantities, bounds_for, quantities_from, refuse_broken, title, verdict
@@ -117,7 +118,7 @@ def repack(args: argparse.Namespace, bound: Optional[Asked] = None, named: Optio
     with common.writing(args.output):
         judge(args.output, mode)
     # Without a cache of chunks: H5Ocopy writes beyond its buffers where chunks of gzip and fletcher32 are in one.
-    with common.open_file(args.input, rdcc_nbytes=0) as source:
+    with open_data(args.input, rdcc_nbytes=0) as source:
         of_table, caps = ([], named or {}) if args.table is None else by_quantities(source, args.table)
         quantities, named, searched = quantities_from(args) + of_table, caps, list[Found]()
         if quantities:

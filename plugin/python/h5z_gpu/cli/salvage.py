@@ -25,6 +25,7 @@ from ..arrays import compress
 from ..filters import FILTER_ID
 from ..index import skipped_at_edges, stored_size
 from .boxes import Box
+from .builds import OtherBuilds
 from .common import Problem, pread
 from .copying import Copier, Link, absent_filters
 from .hdf5 import address
@@ -53,6 +54,7 @@ class Salvage(Copier):
         self.data, self.there, self.fill = data, there, fill
         self.without, self.note = without, note
         self.lost: Lost = []
+        self.builds = OtherBuilds()
         self.unchecked: list[str] = []
         """Datasets in whose chunks no filter has a checksum."""
 
@@ -119,6 +121,7 @@ class Salvage(Copier):
             made = super().dataset(old, place, link, path)
             self.lost += fill_end(name, item, h5py.Dataset(made), self.there, self.fill)
             return made
+        self.builds.take(name, chunks)
         ends = chunks.at + chunks.stored
         for row in np.flatnonzero((ends > self.there) & ~chunks.frame):  # a frame has a checksum
             chunks.damage.setdefault(int(row), f"it ends at byte {ends[row]}, the input at {self.there}")

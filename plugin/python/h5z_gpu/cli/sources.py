@@ -14,7 +14,8 @@ import numpy as np
 
 from ..conventions import NORTH, NORTHWARD, text_of
 from .boxes import Box
-from .common import Problem, open_file
+from .builds import open_data
+from .common import Problem
 from .elements import Layout, box_reader, elements
 from .names import as_bytes, as_text
 from .objects import datasets, one_dataset
@@ -145,11 +146,11 @@ def pairs(original: str, other: str,
             return
         if is_npy(original) or is_npy(other):
             array = of_npy(original if is_npy(original) else other)
-            file = stack.enter_context(open_file(other if is_npy(original) else original))
+            file = stack.enter_context(open_data(other if is_npy(original) else original))
             found = of_dataset(_like(file, array, names))
             yield [(array, found) if is_npy(original) else (found, array)], [], []
             return
-        first, second = stack.enter_context(open_file(original)), stack.enter_context(open_file(other))
+        first, second = stack.enter_context(open_data(original)), stack.enter_context(open_data(other))
         own = [one_dataset(first, n) for n in names] or datasets(first)
         wanted = [d.name.strip("/") for d in own]
         found_pairs, missing = [], []

@@ -25,7 +25,8 @@ asked. `repack --verify` judges its copy so. Asked are:
 
     h5z-gpu verify in.h5 copy.h5 --structure
 
-Exit status: 0 every promise is kept, 1 one is broken, 2 something could not be compared.
+Exit status: 0 every promise is kept, 1 one is broken, 2 something could not be compared, 3 another build has to read
+one of the files.
 """
 
 from __future__ import annotations
