@@ -13,7 +13,7 @@ import h5py
 import judge
 import numpy as np
 import pytest
-from cli import environment, h5z_gpu, refused
+from cli import PYTHONS, cli, environment, h5z_gpu, refused, whole
 from conftest import child, clean, run, sample, use
 from programs import filters
 
@@ -314,3 +314,12 @@ def test_bad_input_is_refused_with_a_sentence(nc, tmp_path):
     for said, (_, words) in zip(refused(*[["repack", *command] for command, _ in cases]), cases):
         assert words in said, said
     assert not out.exists() and (tmp_path / "there.h5").read_text() == "mine" and not list(tmp_path.glob(".*"))
+
+
+def test_debians_h5py_advises_and_repacks(tmp_path):
+    """HDF5 1.10 counts the attributes of no file, of its root group alone."""
+    old, new = tmp_path / "old.h5", tmp_path / "new.h5"
+    whole(old)
+    for call in (("advise", old), ("repack", old, new, "--absolute", 1), ("verify", old, new, "--absolute", 1)):
+        status, out, err = cli(*map(str, call), python=PYTHONS["Debian"])
+        assert status == 0, (call, out, err)
