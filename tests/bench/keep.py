@@ -4,9 +4,9 @@
 
     keep.py FOLDER... [--rel 1e-2 1e-3] [--beside wind ...] [--most 4e6] [--rounds 2] [--page PAGE.md]
 
-Fields are the real floats of FOLDER/*.h5, the first --most bytes of each as one chunk; a value that stands for missing
-data is declared. The bound is absolute, a part of the range of measured values. *Cost* is the ratio under a promise
-over that of the bound alone, as `auto` writes it; every chunk is judged, in exact arithmetic.
+Fields are the floats of FOLDER/*.h5, real and computed, the first --most bytes of each as one chunk; a value that
+stands for missing data is declared. The bound is absolute, a part of the range of measured values. *Cost* is the ratio
+under a promise over that of the bound alone, as `auto` writes it; every chunk is judged, in exact arithmetic.
 
 Beside it, on the fields named, stand the safeguards alone (their codec `zero`) and around SZ3, which pysz codes in
 machine code. They are asked for the same: the absolute bound; for `sign` their sign; for `zero` the same 0 and -0; for
@@ -125,9 +125,9 @@ def beside(x, keep, bound, rounds):
 
 def cost_table(found, bounds, most):
     """Ratio under a promise over that of the bound alone."""
-    yield (f"{len(found) // len(bounds)} real fields, up to {most / 1e6:.0f} MB of each as one chunk by `auto`, bounds "
-           f"as parts of the range of measured values, {datetime.date.today()}: ratio under a promise over that of the "
-           "bound alone. Mean, median, and on how many fields it is below 0.9, the least first.\n")
+    yield (f"{len(found) // len(bounds)} real and computed fields, up to {most / 1e6:.0f} MB of each as one chunk by "
+           f"`auto`, bounds as parts of the range of measured values, {datetime.date.today()}: ratio under a promise "
+           "over that of the bound alone. Mean, median, and on how many fields it is below 0.9, the least first.\n")
     yield f"| promise | {' | '.join(f'{r:g}' for r in bounds)} |\n|---|{'---|' * len(bounds)}"
     for keep in KEEP:
         shown = []
