@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The model of GPUs that nobody measured, tests/gpu/model.py: its parts against what is known, its error against what
-docs/measurements.md says, its table of kernels against that page's."""
+docs/measurements.md says, its tables against that page's."""
 import re
 import subprocess
 import sys
@@ -58,3 +58,15 @@ def test_the_page_has_the_kernels_of_the_model(capsys):
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
     assert len(rows) > 15
     assert [row for row in rows if row not in PAGE] == []
+
+
+def test_the_page_has_the_rates_of_the_model(capsys):
+    model.expect(model.Model())
+    found = {row.split(" | ")[0]: row for row in capsys.readouterr().out.splitlines()}
+    rows = re.search(r"\| request \| H200, measured.*?\n\|[-|]+\n(.*?)\n\n", PAGE, re.S)[1].splitlines()
+    assert len(rows) > 5
+    for row in rows:
+        said = row.translate(str.maketrans("⁻²³⁴", "-234")).replace("`", "")
+        name = re.sub(r"lossless, planes", "planes lossless", re.sub(r"10-(\d)", r"abs of rel 1e-\1", said))
+        name = name.replace("lossless, ndzip", "ndzip")
+        assert name == found[name.split(" | ")[0]], row
