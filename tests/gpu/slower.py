@@ -3,7 +3,8 @@
 
 Cells are speeds of one chunk a field for the same ratio: the tables `device` and `cliffs`, a grid of bounds. Ends
 with 1 where a field of 100 MB and more is slower by more than 2 % in `device`, each such cell by its name; smaller ones
-and the grid, with its fewer runs, differ by as much from run to run: of these the mean and the slowest are told.
+and the grid, with its fewer runs, differ by as much from run to run: of these the mean and the slowest are told. Cells
+of another ratio do other work, and are counted alone.
 """
 
 import math
@@ -38,18 +39,21 @@ def times(old: Cells, new: Cells) -> list[tuple[float, str, float]]:
     """How many times as fast each cell has become, the slowest first; its name and MB."""
     same = [name for name in old if name in new and old[name][0] == new[name][0]]
     return sorted((b / a, f"{name}, {what}: {a:.0f} to {b:.0f} GB/s", new[name][2]) for name in same
-                  for what, a, b in zip(("encode", "decode"), old[name][1], new[name][1]))  # fmt: skip
+                  for what, a, b in zip(("encode", "decode"), old[name][1], new[name][1]))
 
 
 def main(*paths: str) -> int:
     old, new = (tomllib.loads(Path(path).read_text())["speed"] for path in paths)
     lost = []
     for name, read in {"device": device, "cliffs": cliffs}.items():
-        found = times(dict(read(old[name])), dict(read(new[name])))
+        before, after = dict(read(old[name])), dict(read(new[name]))
+        found = times(before, after)
         if not found:
-            sys.exit(f"{name}: the records have no cell of the same ratio in common")
+            sys.exit(f"{name}: the records have no cell of the same ratio in common; give two of the same fields")
         mean = math.exp(sum(math.log(cell[0]) for cell in found) / len(found))
         print(f"{name}: {len(found)} speeds, {mean:.3f} times in the mean; slowest {found[0][0]:.3f}, {found[0][1]}")
+        if others := len(before.keys() | after.keys()) - len(found) // 2:
+            print(f"{name}: {others} not compared, which are in one record alone or of another ratio")
         if name == "device":
             lost = [cell for cell in found if cell[0] < LEAST and cell[2] >= LARGE]
     for ratio, cell, _ in lost:
