@@ -4,9 +4,9 @@
     device_buffer.py FIELDS_FOLDER SCRATCH_FOLDER [--gb 1.0] [--reps 3]
 
 GB/s of raw data: create the file, all chunks, close it. The file lies in the page cache (give a tmpfs). Best of the
-repetitions. Today's way is beside them: a copy in host memory, through HDF5's pipeline. All frames have to be those of
-`write`, byte for byte. At the end a process without the GPU decodes every file, and each value is compared with its
-original.
+repetitions. Today's way is beside them, timed once: a copy in host memory, through HDF5's pipeline. All frames have to
+be those of `write`, byte for byte. At the end a process without the GPU decodes every file, and each value is compared
+with its original.
 """
 import ctypes
 import os
