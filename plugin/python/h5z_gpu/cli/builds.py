@@ -3,7 +3,8 @@
 drafts, states of the format that never were a release's (codecs/src/FORMAT.md §1).
 
 They are no damage, and what this build could do with them is wrong: a copy has the same frames, or fill values in their
-place. So every command says the library's sentence on them, once a file, and ends with status 3.
+place. So every command says the library's sentence on them, once a file, and ends with status 3; `repack` of several
+files and `doctor`, which go on with the others, with 1.
 """
 from __future__ import annotations
 
