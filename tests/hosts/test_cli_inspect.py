@@ -144,6 +144,17 @@ def test_a_header_alone_shows_a_wrong_length(tmp_path):
     assert status == 1 and list(bad) == [(0, 0, 0)] and "frame" in bad[0, 0, 0], bad
 
 
+def test_strings_are_promised_no_bound(tmp_path):
+    """HDF5 tells the filter no type of strings of variable length, so that its words hold the bound alone."""
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("names", data=["a", "bc"], dtype=h5py.string_dtype(), chunks=(2,), compression=443,
+                         compression_opts=(11003,))
+        f.create_dataset("tas", data=np.ones(9, "f4"), chunks=(9,), compression=443, compression_opts=(11003,))
+    found = told(tmp_path / "a.h5")[1]
+    assert [found[name]["lossy"] for name in ("/names", "/tas")] == [False, True]
+    assert "every bit is kept" in cli("inspect", tmp_path / "a.h5", "--dataset", "names")[1]
+
+
 def test_netcdf_files_by_name_and_group(tmp_path):
     use("""
 import sys, netCDF4, numpy as np

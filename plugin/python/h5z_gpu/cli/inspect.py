@@ -99,6 +99,8 @@ def examine(file: Any, path: str, check: str, builds: OtherBuilds,
 
 def _dataset(name: str, dataset: Any, file: int, check: str, builds: OtherBuilds) -> dict[str, Any]:
     """What is to be said of one dataset."""
+    import h5py
+
     from .objects import chunks_of, filters_of
 
     try:
@@ -118,6 +120,8 @@ def _dataset(name: str, dataset: Any, file: int, check: str, builds: OtherBuilds
     others = builds.take(name, chunks)
     what["filters"] = chunks.filters
     what |= _promise(chunks)
+    # Words may be without the type: HDF5 tells none of strings of variable length.
+    what["lossy"] = what.get("lossy") and dataset.id.get_type().get_class() == h5py.h5t.FLOAT
     n = len(chunks.at)
     # Sizes are of the dataset's values, as verify, repack and h5dump count them; a chunk at the edge has room for more.
     item = chunks.raw_len // math.prod(dataset.chunks)
