@@ -118,9 +118,9 @@ def commands(desk, tas):
 
 
 def xarray(desk, tas):
-    for name in ("small.nc", "same.nc", "out.nc", "repacked.nc"):
+    for name in ("small.nc", "same.nc", "tree.nc", "out.nc", "repacked.nc"):
         judged(desk / name, "tas", tas, "abs", 1e-2, 11002)
-    for name in ("small.nc", "same.nc", "repacked.nc"):
+    for name in ("small.nc", "same.nc", "tree.nc", "repacked.nc"):
         assert not filters(desk / name, "lat"), f"{name}: coordinates are left alone"
     judged(desk / "cut.nc", "tas", tas[:12], "abs", 2e-2, 11002)
     judged(desk / "unpacked.nc", "tas", tas.astype("f8"), "abs", 1.0001e-2, 15003)

@@ -369,7 +369,7 @@ WRONG = {
                                            "data by ds.reset_coords('lat')"),
     "hx.encoding(ds, {'station': Lossless()})": (ValueError, "'station' holds strings or objects: leave it out"),
     "hx.encoding(ds.tas, Lossy(1))": (TypeError, "DataArray is no xarray.Dataset; of a DataArray, give "
-                                      "da.to_dataset(name=...)"),
+                                      "da.to_dataset(name=...); of a DataTree, the dataset of each group"),
     "hx.encoding(ds.chunk(time=10), Lossy(1), chunks={'time': 4})": (ValueError, "chunks={'time': 4} do not divide "
                                                                      "those of dask, 10"),
     "hx.to_netcdf(ds, 'x.nc', Lossy(1), engine='scipy')": (ValueError, "engine 'scipy'; give 'h5netcdf' or 'netcdf4'"),

@@ -235,9 +235,8 @@ def _plan(
 ) -> dict[Hashable, dict[str, Any]]:
     """See `encoding`."""
     if not isinstance(ds, xr.Dataset):
-        raise TypeError(
-            f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give da.to_dataset(name=...)"
-        )
+        raise TypeError(f"h5z-gpu: {type(ds).__name__} is no xarray.Dataset; of a DataArray, give "
+                        f"da.to_dataset(name=...); of a DataTree, the dataset of each group to `encoding`")
     unlimited = ds.encoding.get("unlimited_dims") if unlimited_dims is None else unlimited_dims
     unlimited = {unlimited} if isinstance(unlimited, str) else set(unlimited or ())
     asked = _asked(ds, how, unlimited)
