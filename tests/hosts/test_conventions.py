@@ -231,9 +231,11 @@ def test_advise_says_what_repack_does_with_integers(tmp_path, noise):
             v = f.createVariable(name, "i2", ("t", "y", "x"), zlib=True)
             v.set_auto_maskandscale(False)
             v[:], v.scale_factor = x, 0.01
-    advised, packed = many(["advise", tmp_path / "a.nc"],
-                           ["repack", tmp_path / "a.nc", tmp_path / "b.nc", "--lossless", "--verify"])
-    assert advised[0] == packed[0] == 0, (advised, packed)
+    (tmp_path / "b.toml").write_text('["*"]\nlossless = true\n')
+    advised, packed, by_table = many(["advise", tmp_path / "a.nc"],
+                                     ["repack", tmp_path / "a.nc", tmp_path / "b.nc", "--lossless", "--verify"],
+                                     ["repack", tmp_path / "a.nc", tmp_path / "c.nc", "--bounds", tmp_path / "b.toml"])
+    assert advised[0] == packed[0] == 0 and by_table[1] == packed[1].replace("b.nc", "c.nc").replace(", verified", "")
     with h5py.File(tmp_path / "a.nc") as f, h5py.File(tmp_path / "b.nc") as g:
         before, after = (sum(h[n].id.get_storage_size() for n in ("tas", "tos")) for h in (f, g))
         raw = f["tas"].size * 2

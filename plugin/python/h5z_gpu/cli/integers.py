@@ -2,7 +2,8 @@
 """Which integers `repack` compresses without loss, when nobody names them: the rule that `advise` speaks of too.
 
 Integers that have no filter are compressed, from 64 kB on, whatever else is asked. Those that another filter compresses
-already are compressed by --lossless alone, and only where a sample of their chunks becomes shorter by 5 % or more.
+already are compressed by --lossless, or by a pattern of a table that says so, and only where a sample of their chunks
+becomes shorter by 5 % or more.
 """
 
 from __future__ import annotations

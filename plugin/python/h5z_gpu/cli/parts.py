@@ -145,7 +145,7 @@ def _part(dataset: h5py.Dataset, name: str, roles: Roles, own: Optional[Asked],
     if own is not None and own.mode == "lossless" and not numbers:
         raise Problem(f"{name} {why}: the filter has nothing to do there; leave it out")
     if own is None and (why is not None or dataset.is_virtual):
-        if compresses(dataset, args.lossless):
+        if compresses(dataset, args.lossless or (bound is not None and bound.mode == "lossless")):
             part.how, part.chunk = Lossless(), chunk_of(dataset)
             part.note = "every bit (integers)"
         else:
