@@ -130,6 +130,8 @@ def xarray(desk, tas):
 def archive(desk, tas):
     for name in ("small/2001.nc", "small/2003.nc", "new.nc", "new.h5"):
         judged(desk / name, "tas", tas, "abs", 1e-2, 11002)
+    judged(desk / "unpacked/2001.nc", "tas", tas.astype("f8"), "abs", 1.5001e-2, 11002)
+    assert stored_bytes(desk / "unpacked/2001.nc", "tas") < stored_bytes(desk / "packed/2001.nc", "tas")
 
 
 CHECKS = {"index.md": first, "start.md": start, "archive.md": archive, "arrays.md": arrays, "bound.md": bound,
