@@ -110,8 +110,7 @@ impl fmt::Display for Error {
             Error::NoDeviceMemory { what } => write!(
                 f,
                 "h5z-gpu: an array on a device: {what}: use smaller chunks or fewer programs on the device, or copy \
-                 the \
-                 array to host memory"
+                 the array to host memory"
             ),
             Error::Unreadable { bytes, at, errno } => write!(
                 f,

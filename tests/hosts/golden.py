@@ -218,7 +218,7 @@ def main():
         write, read = FILES[name]
         write(folder / name)
         expected[name] = {n: bits(a) for n, a in sorted(read(folder / name).items())}
-    listed.write_text(json.dumps(expected, indent=1) + "\n")
+        listed.write_text(json.dumps(expected, indent=1) + "\n")
     print(*(f"{p.name}: {p.stat().st_size} bytes" for p in folder.iterdir()), sep="\n")
 
 

@@ -79,6 +79,32 @@ def test_a_file_as_a_build_before_0_1_0_wrote_it(reference, tmp_path):
     assert [f["verdict"] for f in files] == [f"b, g/a: {n} chunks {BEFORE}"], files
 
 
+def test_of_datasets_that_are_named_no_other_counts(reference, tmp_path):
+    old, good = tmp_path / "old.h5", tmp_path / "good.h5"
+    for path in (old, good):
+        whole(path)
+    rewrite(old, "v", CHUNKS, BEFORE, reference)
+    calls = [("verify", good, old, "--dataset", "g/rel"), ("verify", good, old, "--dataset", "v")]
+    (status, text, err), (refused, _, said) = many(*calls)
+    assert (status, err) == (0, "") and "1 dataset" in text, (status, text, err)
+    assert refused == 3 and said == f"h5z-gpu verify: {old}: v: 3 chunks {BEFORE}\n", said
+
+
+def test_chunks_that_take_minutes_to_list_are_not_asked(reference, tmp_path, monkeypatch):
+    """HDF5 before 1.14 with many chunks: whoever reads such a chunk says what it is."""
+    from h5z_gpu.cli import builds, objects
+
+    old = tmp_path / "old.h5"
+    whole(old)
+    rewrite(old, "v", CHUNKS, BEFORE, reference)
+    monkeypatch.setattr(objects, "_MANY", 7)
+    monkeypatch.setattr(objects.index, "hdf5", object)
+    builds.open_data(old).close()
+    monkeypatch.undo()
+    with pytest.raises(builds.OtherBuild):
+        builds.open_data(old)
+
+
 def test_damage_beside_them_and_in_their_place(reference, tmp_path):
     """A file with both is for the other build. A bit of the draft that has changed by itself is damage, as ever."""
     both, damaged, out = (tmp_path / name for name in ("both.h5", "damaged.h5", "out.h5"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .common import Problem, open_file
@@ -51,14 +52,17 @@ class OtherBuilds:
             raise OtherBuild(f"{path}: {'; '.join(_sentence(*one) for one in sorted(self._found.items()))}")
 
 
-def open_data(path: Union[str, os.PathLike[str]], **how: Any) -> h5py.File:
-    """A file whose values are to be read or copied, as `open_file` opens it; OtherBuild where this build must not."""
-    from .objects import UNREADABLE, chunks_of, datasets
+def open_data(path: Union[str, os.PathLike[str]], names: Sequence[str] = (), **how: Any) -> h5py.File:
+    """A file whose values are to be read or copied, all or those of the datasets named, as `open_file` opens it;
+    OtherBuild where this build must not. Where HDF5 takes minutes to list a dataset's chunks, they are not asked."""
+    from .objects import UNREADABLE, chunks_of, datasets, slow_to_list
 
     file, builds = open_file(path, **how), OtherBuilds()
     try:
         with open(path, "rb") as data:
             for dataset in datasets(file):
+                if (names and dataset.name.strip("/") not in names) or slow_to_list(dataset):
+                    continue
                 try:
                     chunks = chunks_of(dataset, data.fileno(), check="header")
                 except UNREADABLE:  # which whoever needs the dataset says

@@ -203,8 +203,7 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
     mine = numbers.index(FILTER_ID) if FILTER_ID in numbers else None
     shape = dataset.chunks
     raw_len = math.prod(shape) * dataset.id.get_type().get_size()
-    if not hasattr(index.hdf5(),
-                   "H5Dchunk_iter") and (n := math.prod(-(-n // c) for n, c in zip(dataset.shape, shape))) > _MANY:
+    if n := slow_to_list(dataset):
         say(f"h5z-gpu: {dataset.name} has up to {n} chunks: HDF5 {h5py.version.hdf5_version} takes minutes to list "
             "them, an h5py with HDF5 1.14 or newer a second", file=sys.stderr)
     listed = index.chunk_list(dataset, file)
@@ -235,6 +234,14 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
         _ask_by_place(chunks, listed)
         _decode(chunks, file, lengths, frame & alone)
     return chunks
+
+
+def slow_to_list(dataset: h5py.Dataset) -> int:
+    """How many chunks a dataset has at most where HDF5 takes long to list them, else 0."""
+    if dataset.chunks is None or hasattr(index.hdf5(), "H5Dchunk_iter"):
+        return 0
+    n = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
+    return n if n > _MANY else 0
 
 
 def _doubt(dataset: h5py.Dataset, words: tuple[int, ...]) -> str:

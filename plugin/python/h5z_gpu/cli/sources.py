@@ -146,11 +146,11 @@ def pairs(original: str, other: str,
             return
         if is_npy(original) or is_npy(other):
             array = of_npy(original if is_npy(original) else other)
-            file = stack.enter_context(open_data(other if is_npy(original) else original))
+            file = stack.enter_context(open_data(other if is_npy(original) else original, names))
             found = of_dataset(_like(file, array, names))
             yield [(array, found) if is_npy(original) else (found, array)], [], []
             return
-        first, second = stack.enter_context(open_data(original)), stack.enter_context(open_data(other))
+        first, second = (stack.enter_context(open_data(path, names)) for path in (original, other))
         own = [one_dataset(first, n) for n in names] or datasets(first)
         wanted = [d.name.strip("/") for d in own]
         found_pairs, missing = [], []
