@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # make fuzz SECONDS=600 K=planes    libFuzzer over frames, words and the C interface; every target without K.
 #                                   JOBS=16 processes, ASAN=1 under AddressSanitizer. See CONTRIBUTING.md
-# make hostile CASES=1e6            valid frames changed at random, by the crate and the C interface; JOBS, SEED, ASAN
+# make hostile CASES=1e6            valid frames changed at random, by the crate and the C interface; JOBS, SEED, ASAN.
+#                                   LEAVE=target/tmp/readers/hostile writes them with the crate's answers instead
 
 .PHONY: fuzz hostile
 
@@ -33,5 +34,7 @@ fuzz: rust
 hostile: rust
 	@$(if $(ASAN),RUSTC_BOOTSTRAP=1) RUSTFLAGS="$(ASANS)" $(CARGO) build --quiet --target-dir $(FUZZ) \
 	    --target $(FUZZ_HOST) -p h5z-gpu-fuzz --profile $(if $(ASAN),fuzz,release) $(LESS) --bin hostile
+	@$(if $(LEAVE),mkdir -p $(dir $(LEAVE)))
 	@$(ASAN_SAYS) $(FUZZ)/$(FUZZ_HOST)/$(if $(ASAN),fuzz,release)/hostile \
-	    $(or $(CASES),1e6) $(or $(JOBS),1) $(or $(SEED),443)
+	    $(if $(LEAVE),--leave $(LEAVE) $(or $(SEED),443) $(or $(CASES),5e4), \
+	    $(or $(CASES),1e6) $(or $(JOBS),1) $(or $(SEED),443))

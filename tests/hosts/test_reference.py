@@ -49,11 +49,13 @@ def test_every_frame_to_refuse_is_refused_by_its_rule(reference):
         assert str(refused.value).split(":")[0] == entry["rule"], f"{name}: {refused.value}"
 
 
-# Frames with the library's answers, which tests/promises/readers.rs leaves.
+# Frames with the library's answers, which tests/promises/readers.rs leaves, and `make hostile` where it is asked to.
 ANSWERS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/readers"
+LEFT = ["written", "random", "interpolated", "broken", "changed", "changed-planes"]
+LEFT += sorted(path.name for path in ANSWERS.glob("hostile*"))
 
 
-@pytest.mark.parametrize("name", ["written", "random", "interpolated", "broken", "changed", "changed-planes"])
+@pytest.mark.parametrize("name", LEFT)
 def test_it_answers_as_the_library(reference, name):
     """To one frame of nine, and at three commits in a row to others; to all of them with H5Z_GPU_TEST_LONG=1."""
     file = ANSWERS / name

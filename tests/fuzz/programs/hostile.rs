@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! hostile CASES [JOBS [SEED [LIBRARY]]]     by the crate and by the C interface, that of LIBRARY where one is named
+//! hostile --leave FILE SEED CASES           leaves frames with the crate's answers for the readers in other languages
 //! ```
 //!
 //! A case is its seed and its number: the same two make the same frame. Prints for each codec and type what became of
@@ -15,6 +16,8 @@ mod change;
 #[path = "../../common/generate.rs"]
 #[allow(dead_code)] // other tests use the rest
 mod generate;
+#[path = "hostile/leave.rs"]
+mod leave;
 #[path = "hostile/reader.rs"]
 mod reader;
 #[path = "../targets/mod.rs"]
@@ -77,7 +80,7 @@ fn work(seed: u64, first: u64, count: u64, library: Option<&str>) {
             eprintln!("{case}");
         }
         let mut random = Random(seed << 40 ^ case);
-        let (of, frame) = pool.changed(&mut random);
+        let (of, frame) = pool.changed(&mut random, 4);
         let begun = Instant::now();
         let outcome = reader.read(&frame, &mut random);
         slowest = slowest.max((begun.elapsed().as_micros() as u64, case));
@@ -117,6 +120,11 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|a| a == "--work") {
         let [seed, first, count] = [1, 2, 3].map(|k| number(k).expect("a number"));
         work(seed, first, count, args.get(4).map(String::as_str));
+        return ExitCode::SUCCESS;
+    }
+    if let ("--leave", Some(file)) = (args.first().map_or("", String::as_str), args.get(1)) {
+        let [seed, cases] = [2, 3].map(|k| number(k).expect("a number"));
+        leave::leave(file, seed, cases).expect("a file");
         return ExitCode::SUCCESS;
     }
     let Some(cases) = number(0) else {

@@ -11,7 +11,7 @@ mod frames;
 pub mod repair;
 #[path = "../../common/seal.rs"]
 #[allow(dead_code)] // other tests use the rest
-mod seal;
+pub mod seal;
 mod words;
 
 use std::path::Path;

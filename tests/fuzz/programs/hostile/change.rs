@@ -108,8 +108,8 @@ impl Pool {
         Pool(pool.into_iter().collect())
     }
 
-    /// A valid frame's name, and the frame changed.
-    pub fn changed(&self, random: &mut Random) -> (&str, Vec<u8>) {
+    /// A valid frame's name, and the frame changed, `most` times or less.
+    pub fn changed(&self, random: &mut Random, most: usize) -> (&str, Vec<u8>) {
         let (name, frames) = &self.0[random.below(self.0.len())];
         let mut frame = frames[random.below(frames.len())].clone();
         let plain = random.below(10) == 0;
@@ -118,7 +118,7 @@ impl Pool {
             let broken = random.below(16) == 0;
             frame[..8].fill_with(|| if broken && random.below(3) == 0 { 0x80 } else { 0 });
         }
-        for _ in 0..=random.below(4) {
+        for _ in 0..=random.below(most) {
             match random.below(8) {
                 0 => self.change_header(&mut frame, random),
                 1 => self.splice(frames, &mut frame, random),
