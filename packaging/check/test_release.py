@@ -13,7 +13,7 @@ import pytest
 from conftest import LICENCES, ROOT, VERSION, licences_of, run, tool
 
 # A wheel with kernels, without; the decoders as a module.
-LARGEST, LARGEST_FOR_CPU, LARGEST_MODULE = 25_000_000, 6_000_000, 400_000
+LARGEST, LARGEST_FOR_CPU, LARGEST_MODULE = 25_000_000, 6_000_000, 500_000
 SBOMS = {"plugin": "h5z-gpu-plugin", "program": "h5z-gpu-program", "preload": "h5z-gpu-preload",
          "wasm": "h5z-gpu-wasm", "h5wasm": "h5z-gpu-h5wasm"}
 
@@ -114,7 +114,7 @@ def test_each_linked_crate_is_in_the_sbom(folder, part):
     assert (about["name"], about["version"]) == (SBOMS[part], VERSION)
     locked = {(c["name"], c["version"]) for c in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
     components = {(c["name"], c["version"]) for c in said["components"]}
-    assert components <= locked and linked(SBOMS[part]) <= components and len(components) >= 2
+    assert components <= locked and linked(SBOMS[part]) <= components and components
     assert all(c["licenses"] and c["purl"].startswith("pkg:cargo/") for c in said["components"])
 
 
