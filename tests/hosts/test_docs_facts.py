@@ -168,6 +168,7 @@ def test_nobody_is_told_to_install_a_name_that_is_not_ours():
                (ROOT / "packaging", "*.md")]
     files = [ROOT / "README.md", *(p for folder, pattern in folders for p in folder.rglob(pattern))]
     files = [p for p in files if p.suffix in (".md", ".py", ".rs", ".toml")]
+    files.remove(ROOT / "packaging/PUBLISH.md")  # what is said once it is there
     lines = [f"{p}: {line}" for p in files for line in p.read_text().splitlines()
              if re.search(r"pip install.*h5z[-_]gpu(?!\S*\.whl)", line)]
     assert len(files) > 50 and not lines, lines
