@@ -80,6 +80,17 @@ def test_a_file_as_a_build_before_0_1_0_wrote_it(reference, tmp_path):
     assert [f["verdict"] for f in files] == [f"b, g/a: {n} chunks {BEFORE}"], files
 
 
+def test_words_that_look_older_than_their_frames_are_damaged(tmp_path):
+    path = tmp_path / "words.h5"
+    whole(path)
+    words = np.array(filters(path, "v")[0][2], "<u4")
+    old = words.copy()
+    old[0], old[1] = words[0] - 1, words[1] - (1 << 24)
+    path.write_bytes(path.read_bytes().replace(words.tobytes(), old.tobytes()))
+    status, text, err = cli("inspect", path)
+    assert status == 1 and not err and "words are damaged" in text, (status, text, err)
+
+
 def test_of_datasets_that_are_named_no_other_counts(reference, tmp_path):
     old, good = tmp_path / "old.h5", tmp_path / "good.h5"
     for path in (old, good):

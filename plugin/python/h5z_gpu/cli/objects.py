@@ -35,6 +35,7 @@ CHECKED = {1, _FLETCHER32, FILTER_ID}
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 _AT_ONCE = 4096
 _HEAD = 56  # bytes of a frame that say its version
+_OLDER = "a build before 0.1.0"  # what is said of stored words of another layout
 OF_ANOTHER_BUILD = "this chunk was written by "
 """How the library's sentences begin on frames that only the build which wrote them can read: `builds`."""
 # Types by bits of exponent and mantissa.
@@ -229,6 +230,8 @@ def chunks_of(dataset: h5py.Dataset, file: int, *, check: str = "checksum", othe
                     np.zeros(len(at), FRAME), {}, lost_index, _doubt(dataset, words), twice)
     lengths = stored - np.where(fletcher, 4, 0)
     _read_frames(chunks, file, lengths, check)
+    if _OLDER in chunks.doubt and not set(np.flatnonzero(frame)) - set(chunks.damage):
+        chunks.doubt = ""  # as old as the words is every frame, or there is none
     _read_entries(chunks, file, numbers)
     if check == "decode":
         _ask_by_place(chunks, listed)
@@ -252,8 +255,6 @@ def _doubt(dataset: h5py.Dataset, words: tuple[int, ...]) -> str:
     try:
         stored = meaning(words).stored
     except ValueError as why:
-        if "a build before 0.1.0" in str(why):  # and so are its frames, if it has any
-            return ""
         return f"its filter's words are damaged ({why}); its values are kept as they are"
     if stored is None:
         return ""
