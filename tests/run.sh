@@ -123,11 +123,12 @@ count hosts env HDF5_PLUGIN_PATH="$PWD/$INTO/plugin" \
     $python -m pytest -q -n 2 --dist loadfile --durations=40 -p no:cacheprovider tests/hosts
 if [ "${1:-}" = all ]; then
     unset INTO PROFILE PARTS
-    for part in java big-endian wine musl miri check-copies check-packages; do
-        step $part make --no-print-directory $part
+    for part in java big-endian wine musl miri check-copies check-packages "fuzz SECONDS=170"; do
+        step ${part% *} make --no-print-directory $part
     done
     echo
-    echo "Ran: rules, Rust, hosts with all matrices, java, big-endian, wine, musl, miri, check-copies, check-packages."
-    echo "Not run: make fuzz, make bench, and the kernels on a GPU (CONTRIBUTING.md, The GPU record)."
+    echo "Ran: rules, Rust, hosts with all matrices, java, big-endian, wine, musl, miri, check-copies," \
+        "check-packages, fuzz."
+    echo "Not run: make release, make bench, a long fuzz, and the kernels on a GPU (CONTRIBUTING.md, The GPU record)."
 fi
 finish
