@@ -40,7 +40,9 @@ typedef int (*encode_on_device)(const dataset_info *of, const device_chunks *chu
 
 static int encode(const dataset_info *of, const device_chunks *chunks, take_frame take, void *host) {
     uint64_t shape[MOST_AXES];
-    int64_t *origins = of->rank <= MOST_AXES ? calloc(chunks->chunks * of->rank, sizeof *origins) : NULL;
+    if (of->rank > MOST_AXES)
+        return H5Z_GPU_OTHER_WAY;
+    int64_t *origins = calloc(chunks->chunks * of->rank, sizeof *origins);
     if (!origins)
         return H5Z_GPU_NO_MEMORY;
     for (size_t k = 0; k < chunks->chunks; k++)
@@ -129,9 +131,12 @@ int device_buffer_write(const uint32_t *words, size_t count, const char *type, s
                         write_chunk write, int64_t dataset) {
     job work = {.of = {words, count, type, rank, dims}, .all = {at, chunks, device, stream}, .len = len,
                 .batch = batch, .dataset = dataset, .write = write, .lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t threads[64];
+    enum { MOST_CALLERS = 64 };
+    pthread_t threads[MOST_CALLERS];
     int started = 0;
-    while (started < callers && started < 64 && !pthread_create(&threads[started], NULL, caller, &work))
+    if (callers > MOST_CALLERS)
+        return H5Z_GPU_FAILED;
+    while (started < callers && !pthread_create(&threads[started], NULL, caller, &work))
         started++;
     for (int k = 0; k < started; k++)
         pthread_join(threads[k], NULL);

@@ -56,7 +56,9 @@ def main():
                 with torch.cuda.stream(torch.cuda.Stream()):
                     same(samples[some[:3]] * 1, want[some[:3]], dtype, what)
                 order = Order(len(samples), 16, seed=n)
-                for numbers, batch in zip(order, samples.batches(order), strict=True):
+                wished, batches = list(order), list(samples.batches(order))
+                assert len(wished) == len(batches), what
+                for numbers, batch in zip(wished, batches):
                     same(batch, want[numbers], dtype, what)
                 n += 1
         coded = lib.h5z_gpu_device_chunks(1) - before
