@@ -5,10 +5,13 @@
 //! candidates   lossless  planes without a bound
 //!              fast      planes; under a pointwise relative bound szx
 //!              lorenzo
-//! sample       sample.rs: small chunks made of a chunk's values, one for each candidate; of a small chunk all of it. A
-//!              first one, of an eighth of a chunk of 64 Ki values. A larger one where the first is next to constant,
-//!              for it says nothing of the rest: lossless leaves less than 1/48 of it; and where less than 1/8 is left
-//!              by another than lorenzo, and that is shorter than lorenzo by less than 1/10
+//! finer        lossless is not tried where nearly all numbers need more bits than the bound leaves: trial.rs
+//! sample       sample.rs: small chunks made of a chunk's values, one for each candidate. A first one, of an eighth of
+//!              a chunk of 64 Ki values. A larger one where the first is next to constant, for it says nothing of the
+//!              rest: lossless leaves less than 1/48 of it; and where less than 1/8 is left by another than lorenzo,
+//!              and that is shorter than lorenzo by less than 1/10
+//! small        of a chunk of at most 32 Ki values lorenzo, which is mostly taken, encodes all at once. All of it is
+//!              looked at before another one is taken
 //! length       of the frame that the candidate makes of its sample under the bound used on the whole chunk, and what
 //!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
@@ -27,8 +30,8 @@ use super::chunk::Chunk;
 use super::kept::Kept;
 use super::planes::Value;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
-use super::trial;
 pub use super::trial::{BY_CHOICE, Taken};
+use super::{scaled, trial};
 use crate::bound::Used;
 use crate::error::Result;
 use crate::parallel;
@@ -46,8 +49,9 @@ const SMOOTH_PART: u128 = 8;
 /// Where less is left without loss, the sample is next to constant, and a few places elsewhere make the chunk's length.
 const THIN_PART: u128 = 48;
 /// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
-/// bound leaves: coding them exactly never saves more.
+/// bound leaves: coding them exactly never saves more. Where it is not tried it counts as this part of the raw bytes.
 const NEAR_LOSSLESS: u128 = 2;
+const NOT_TRIED_PART: u128 = 4;
 /// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
 /// shorter, of others it would save next to nothing of the file.
 const SHORT: u128 = 512;
@@ -68,16 +72,17 @@ pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
     lossy.chain([Codec::Auto, Codec::Small].map(|codec| Request::new(codec, Bound::Lossless))).collect()
 }
 
-/// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes.
-/// `None`: the sample does not do, and there is more to look at.
-pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> Option<Taken> {
-    let lens = [0, 1, 2].map(|k| sample.whole(k, lens[k], values, raw_len));
-    let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| lens[k]);
+/// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes;
+/// where it `loses`, lossless was not tried. `None`: the sample does not do, and there is more to look at.
+pub fn take(sample: &Sample, lens: [u64; 3], loses: bool, values: usize, raw_len: usize) -> Option<Taken> {
+    let [exact, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| sample.whole(k, lens[k], values, raw_len));
+    let lossless = if loses { u128::MAX } else { exact };
     let best = lossless.min(fast);
     let is_less = |len: u128, part: u128| len < raw_len as u128 / part;
     let gain = match sample.is_all {
         true if sample.stacks.is_empty() => GAIN,
         true => SAMPLED_GAIN,
+        false if sample.is_of_small() => GAIN,
         false if is_less(lossless, THIN_PART) => return None,
         false if is_less(best, THIN_PART) => 0,
         false if !is_less(best, SMOOTH_PART) => FIRST_GAIN,
@@ -89,9 +94,13 @@ pub fn take(sample: &Sample, lens: [u64; 3], values: usize, raw_len: usize) -> O
         () if 100 * fast <= gain * lorenzo => FAST,
         () => LORENZO,
     };
-    let len = lens[candidate];
+    if sample.is_of_small() && !sample.is_all && candidate != LORENZO {
+        return None;
+    }
+    let len = [lossless, fast, lorenzo][candidate];
     let is_short = len < raw_len as u128 / SHORT;
-    let is_near_lossless = lossless < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
+    let exact = if loses { raw_len as u128 / NOT_TRIED_PART } else { exact };
+    let is_near_lossless = exact < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
     Some(Taken { candidate, len, is_near_lossless })
 }
 
@@ -113,36 +122,52 @@ pub(super) struct Choice {
 pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_open: bool) -> Result<Choice> {
     let (raw_len, used) = (chunk.raw.len(), chunk.used::<S>()?);
     let requests = requests(chunk.params.request);
+    let mut known = None;
     for looked in Looked::EACH {
-        let Some(sample) = Sample::new(chunk.params, looked) else { break };
+        let Some(sample) = Sample::under_a_bound(chunk.params, looked) else { break };
         let stacks = sample.gather(chunk.raw, S::SIZE, chunk.threads)?;
-        let mut frames = encode_samples(chunk, used, &sample, &stacks, &requests, encode)?;
-        let lens = [0, 1, 2].map(|k| frames[k].as_ref().map_or(u64::MAX, |frame| frame.len() as u64));
-        let Some(taken) = take(&sample, lens, raw_len / S::SIZE, raw_len) else { continue };
-        let frame = frames.swap_remove(taken.candidate).filter(|_| stacks.is_empty());
-        if is_open
-            && taken.is_near_lossless
-            && let Some(kept) = trial::shorter_exactly(chunk, used, sample, &stacks, &taken)?
-        {
-            return Ok(Choice { request: BY_CHOICE, used, kept, frame: None });
+        let numbers = scaled::looked_at(sample.looked_at().map_or(chunk.raw, |k| &stacks[k]), S::SIZE);
+        let loses = is_open && trial::loses(chunk.params, &numbers, used);
+        let is_tried = [!loses, true, known.is_none()];
+        let mut frames = encode_samples(chunk, used, &sample, &stacks, &requests, is_tried, encode)?;
+        if let Some(frame) = known.take() {
+            frames[LORENZO] = frame;
         }
-        return Ok(Choice { request: requests[taken.candidate], used, kept: None, frame });
+        let lens = [0, 1, 2].map(|k| frames[k].as_ref().map_or(u64::MAX, |frame| frame.len() as u64));
+        let Some(taken) = take(&sample, lens, loses, raw_len / S::SIZE, raw_len) else {
+            known = sample.is_of_small().then(|| frames.swap_remove(LORENZO));
+            continue;
+        };
+        let frame = frames.swap_remove(taken.candidate).filter(|_| sample.of[taken.candidate].is_none());
+        let exactly = match is_open && taken.is_near_lossless {
+            true => trial::shorter_exactly(chunk, used, &numbers, sample.for_trial(), &stacks, &taken)?,
+            false => None,
+        };
+        return Ok(match exactly {
+            Some(trial::Coded { kept, frame }) => Choice { request: BY_CHOICE, used, kept, frame },
+            None => Choice { request: requests[taken.candidate], used, kept: None, frame },
+        });
     }
     Ok(Choice { request: requests[LORENZO], used, kept: None, frame: None })
 }
 
-/// The candidates' frames of a sample, whose stacks have these values. `None`: the raw bytes are no longer.
+/// The frames of those candidates that are tried of a sample, whose stacks have these values. `None`: the raw bytes are
+/// no longer.
 fn encode_samples(
     chunk: &Chunk<'_>,
     used: Used,
     sample: &Sample,
     stacks: &[Vec<u8>],
     requests: &[Request; 3],
+    is_tried: [bool; 3],
     encode: Encode,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let Chunk { params, raw, threads, .. } = *chunk;
     let inner = threads.div_ceil(requests.len());
     parallel::try_map(requests.len(), threads, |k| {
+        if !is_tried[k] {
+            return Ok(None);
+        }
         let raw = sample.of[k].map_or(raw, |stack| &stacks[stack]);
         let Some(params) = sample.params(params, k, requests[k]) else { return Ok(None) };
         let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used), kept: None };

@@ -31,8 +31,9 @@
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Map, Scale, Way};
+use super::look::Look;
 use super::lorenzo::integers;
-use super::sample::{LOSSLESS, Look, Looked, Sample, Stack};
+use super::sample::{LOSSLESS, Looked, Sample, Stack};
 use super::scaled::Found;
 use super::{bytes, planes, scaled};
 use crate::constants::LORENZO_TILE;

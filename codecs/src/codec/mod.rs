@@ -16,6 +16,8 @@ pub mod exact;
 pub mod half;
 #[doc(hidden)]
 pub mod kept;
+#[doc(hidden)]
+pub mod look;
 pub mod lorenzo;
 pub mod ndzip;
 #[doc(hidden)]
@@ -39,7 +41,7 @@ use crate::params::{self, Bound, Class, Params};
 use chunk::{Chunk, Settled};
 use descriptor::{Codec, Encode};
 use kept::Kept;
-use sample::Look;
+use look::Look;
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] = [

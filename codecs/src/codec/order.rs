@@ -21,14 +21,15 @@ use super::chunk::values;
 use crate::bound::{self, Tolerance};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;
-use crate::params::{Class, Codec, Extents, Params};
+use crate::params::{Bound, Class, Codec, Extents, Params};
 use crate::scalar::{Bits, Scalar};
 use crate::stage::estimate;
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Boxes of a sample, and values of a row of one at most.
-const BOXES: usize = 64;
+/// Boxes of a sample, values of a chunk for each, and values of a box's row at most.
+const BOXES: std::ops::RangeInclusive<usize> = 16..=64;
+const VALUES_PER_BOX: usize = 2048;
 const WIDTH: usize = 33;
 /// Values of a chunk that is worth a look.
 const SMALL_CHUNK_VALUES: usize = 1 << 14;
@@ -40,6 +41,15 @@ const X: u8 = 1;
 const Y: u8 = 2;
 const B: u8 = 4;
 const A: u8 = 8;
+
+/// What differences along each set of axes cost: codecs of one request have it in common.
+#[derive(Default, Clone, Copy)]
+pub struct Costs {
+    /// Under which bound, and whether in bits of an entropy coder; `None`: that is not known yet.
+    of: Option<(Bound, bool)>,
+    /// `None`: the bound leaves no difference.
+    bits: Option<[f64; 16]>,
+}
 
 /// The values by which a chunk's order is chosen.
 pub struct Boxes {
@@ -78,6 +88,7 @@ impl Boxes {
         let extents = [a, others.iter().map(|&n| n as usize).product(), y, x];
         let steps = [extents[1] * y * x, y * x, x, 1];
         let part = [2, 2, 2, x.min(WIDTH)];
+        let boxes = (extents.iter().product::<usize>() / VALUES_PER_BOX).clamp(*BOXES.start(), *BOXES.end());
         let start = |k: usize| {
             let at = |d: usize| {
                 let place = PLACES[d].wrapping_mul(k as u64 + 1);
@@ -85,7 +96,7 @@ impl Boxes {
             };
             (0..4).map(at).sum()
         };
-        Some(Boxes { extents, steps, part, starts: (0..BOXES).map(start).collect() })
+        Some(Boxes { extents, steps, part, starts: (0..boxes).map(start).collect() })
     }
 
     /// Values of all boxes.
@@ -103,7 +114,7 @@ impl Boxes {
     }
 
     /// The extents that the chunk's codec is given, by the values of the boxes.
-    pub fn choose(&self, params: &Params, sample: &[u8]) -> Result<Extents> {
+    pub fn choose(&self, params: &Params, sample: &[u8], known: &mut Costs) -> Result<Extents> {
         let kept = params.extents;
         let raw_len = self.extents.iter().product::<usize>() * usize::from(params.dtype.size);
         if !is_open(params, raw_len) {
@@ -112,8 +123,12 @@ impl Boxes {
         }
         let is_lossy = params.lossy(raw_len);
         let may_be_flat = is_lossy && matches!(params.request.codec, Codec::Lorenzo | Codec::Dense);
-        let Some(numbers) = numbers(params, sample, is_lossy)? else { return Ok(kept) };
-        let costs = self.costs(&numbers, is_lossy && params.request.codec != Codec::Planes);
+        let of = (params.request.bound, is_lossy && params.request.codec != Codec::Planes);
+        if known.of != Some(of) {
+            let bits = numbers(params, sample, is_lossy)?.map(|numbers| self.costs(&numbers, of.1));
+            *known = Costs { of: Some(of), bits };
+        }
+        let Some(costs) = known.bits else { return Ok(kept) };
         let [a, b, y, x] = self.extents;
         let new = |dims: &[usize]| Extents::new(&dims.iter().map(|&n| n as u64).collect::<Vec<_>>());
         let orders = [
@@ -172,9 +187,9 @@ impl Boxes {
 }
 
 /// The extents that the codec of a chunk is given; such as suit all where the request leaves the codec open.
-pub(crate) fn choose(params: &Params, raw: &[u8]) -> Result<Extents> {
+pub(crate) fn choose(params: &Params, raw: &[u8], known: &mut Costs) -> Result<Extents> {
     match Boxes::new(params, raw.len()) {
-        Some(boxes) => boxes.choose(params, &boxes.gather(raw, params.dtype.size.into())),
+        Some(boxes) => boxes.choose(params, &boxes.gather(raw, params.dtype.size.into()), known),
         None => Ok(params.extents),
     }
 }
@@ -392,9 +407,9 @@ mod tests {
         let raw: Vec<u8> = (0..36_000).flat_map(|i| noise(i).to_le_bytes()).collect();
         let of = |codec| params(codec, Bound::Absolute(1e-3), Dtype::F32, &dims.map(|n| n as u64));
         let boxes = Boxes::new(&of(Codec::Auto), raw.len()).unwrap();
-        let chosen = |codec| boxes.choose(&of(codec), &boxes.gather(&raw, 4)).unwrap();
+        let chosen = |codec| boxes.choose(&of(codec), &boxes.gather(&raw, 4), &mut Costs::default()).unwrap();
         assert!(chosen(Codec::Auto).is_swapped());
-        assert_eq!(chosen(Codec::Szx), choose(&of(Codec::Szx), &raw).unwrap());
+        assert_eq!(chosen(Codec::Szx), choose(&of(Codec::Szx), &raw, &mut Costs::default()).unwrap());
         assert!(!chosen(Codec::Szx).is_swapped());
     }
 

@@ -14,7 +14,6 @@
 //! No part is cut off at the chunk's border, where there is as much as a part: it is moved back. Where components lie
 //! between each other, a part for planes is of one of them.
 
-use super::kept::Kept;
 use super::planes::shape::Shape;
 use crate::constants::{LORENZO_TILE, PLANES_TILE};
 use crate::error::Result;
@@ -30,6 +29,10 @@ const FIRST_PART_OF_CHUNK: usize = 16;
 const QUARTERS: usize = 4;
 const SECOND_TILES: std::ops::RangeInclusive<usize> = 3..=4;
 const SECOND_PART_OF_CHUNK: usize = 6;
+/// Values of a chunk at most whose first sample for `planes` is one tile, put together of quarters; and of one that is
+/// all sample, for a tile would be most of it.
+const SMALL_CHUNK_VALUES: usize = 4 * LORENZO_TILE;
+const ALL_VALUES: usize = PLANES_TILE * 3 / 2;
 /// What tiles of planes are filled up with at the chunk's border takes this part of what as many values do.
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
@@ -109,40 +112,6 @@ impl Stack {
     }
 }
 
-/// The sample of a chunk by which its lossless codec is chosen: stacks of tiles, then runs of numbers.
-pub trait Look: Sync {
-    /// None: all of the chunk is looked at.
-    fn stacks(&self) -> Vec<&Stack>;
-    /// Numbers of a run, and where each begins.
-    fn runs(&self) -> (usize, &[usize]);
-    /// Chooses how the chunk that the sample `seen` was taken from is coded without loss.
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept>;
-
-    /// Length of the sample of a chunk of `raw_len` bytes.
-    fn len(&self, raw_len: usize, size: usize) -> usize {
-        seen_len(&self.stacks(), self.runs(), raw_len, size)
-    }
-
-    /// These bytes.
-    fn gather(&self, raw: &[u8], size: usize) -> Result<Vec<u8>> {
-        let mut seen = memory::zeros(self.len(raw.len(), size))?;
-        let (stacks, mut rest) = (self.stacks(), &mut seen[..]);
-        if stacks.is_empty() {
-            rest.copy_from_slice(raw);
-        }
-        for stack in &stacks {
-            let (own, behind) = rest.split_at_mut(stack.len() * size);
-            stack.gather(raw, size, own);
-            rest = behind;
-        }
-        let (run, starts) = self.runs();
-        for (to, start) in rest.chunks_exact_mut((run * size).max(1)).zip(starts) {
-            to.copy_from_slice(&raw[start * size..][..run * size]);
-        }
-        Ok(seen)
-    }
-}
-
 /// What the candidates encode of any chunk with the same params.
 pub struct Sample {
     pub stacks: Vec<Stack>,
@@ -171,7 +140,7 @@ impl Sample {
         };
         let tiles = (grid.tiles() / part_of_chunk).clamp(*tiles.start(), *tiles.end());
         if n <= tiles * LORENZO_TILE {
-            return Some(Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true });
+            return Some(Sample::of_all());
         }
         let places: Vec<Place> = (0..tiles * cuts).map(|k| Place::new(&grid, k)).collect();
         let szx = params.request.bound.mode() == Mode::PointwiseRelative;
@@ -179,7 +148,8 @@ impl Sample {
         match shared(&grid, &shape) {
             Some(part) => stacks.push(of_grid(&grid, part, &places, cuts)),
             None => {
-                stacks.extend([of_planes(&shape, &places, cuts), of_grid(&grid, grid.tile_sides(), &places, cuts)]);
+                let planes = of_planes(&shape, &places, cuts, &[Place::begin, Place::middle]);
+                stacks.extend([planes, of_grid(&grid, grid.tile_sides(), &places, cuts)]);
                 of[LORENZO] = Some(1);
             }
         }
@@ -192,12 +162,47 @@ impl Sample {
         Some(Sample { stacks, of, filling, is_all: looked == Looked::AtAll })
     }
 
+    /// The sample by which a codec under a bound is chosen. Of a small chunk `lorenzo`, which is mostly taken, encodes
+    /// all at once, and `planes` what makes a tile; all of it is looked at before anything else is taken.
+    pub fn under_a_bound(params: &Params, looked: Looked) -> Option<Sample> {
+        let extents = params.extents.as_slice();
+        let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
+        match grid.extents().iter().product::<usize>() {
+            n if n > SMALL_CHUNK_VALUES => Sample::new(params, looked),
+            n if n < ALL_VALUES || looked == Looked::AtAll => Some(Sample::of_all()),
+            n => {
+                let places: Vec<Place> = (0..QUARTERS).map(|k| Place::new(&grid, k)).collect();
+                let stacks = vec![of_planes(&shape, &places, QUARTERS, &[Place::begin])];
+                let is_szx = params.request.bound.mode() == Mode::PointwiseRelative;
+                let of = [Some(0), Some(0).filter(|_| !is_szx), None];
+                Some(Sample { stacks, of, filling: shape.grid.tiles() * PLANES_TILE - n, is_all: false })
+            }
+        }
+    }
+
+    /// All of a chunk.
+    pub fn of_all() -> Sample {
+        Sample { stacks: Vec::new(), of: [None; 3], filling: 0, is_all: true }
+    }
+
+    /// Whether `lorenzo` encodes all of the chunk.
+    pub(super) fn is_of_small(&self) -> bool {
+        self.of[LORENZO].is_none()
+    }
+
+    /// The stack whose numbers say whether the chunk may be shorter without loss; `None`: all of the chunk does.
+    pub fn looked_at(&self) -> Option<usize> {
+        self.of[LOSSLESS].filter(|_| !self.is_of_small())
+    }
+
+    /// What is tried without loss then.
+    pub fn for_trial(self) -> Sample {
+        if self.is_of_small() { Sample::of_all() } else { self }
+    }
+
     /// What a candidate's encoder is told under this request: the params of its stack, or of the chunk.
     pub fn params(&self, chunk: &Params, candidate: usize, request: Request) -> Option<Params> {
-        match self.of[candidate] {
-            Some(stack) => self.stacks[stack].params(chunk, request),
-            None => Some(Params { request, ..*chunk }),
-        }
+        self.of[candidate].map_or(Some(Params { request, ..*chunk }), |k| self.stacks[k].params(chunk, request))
     }
 
     /// The values of each stack of a chunk, `size` bytes each.
@@ -212,13 +217,22 @@ impl Sample {
     /// Length of the frame by candidate `k` of a chunk of `values` values in `raw_len` bytes, extrapolated from `len`,
     /// the length of its sample's frame.
     pub(super) fn whole(&self, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
+        self.extrapolated(k, len, self.filling(k), values, raw_len)
+    }
+
+    /// The same of any codec of numbers that `k` has the sample of, whose tiles the chunk fills.
+    pub(super) fn whole_without(&self, k: usize, len: u64, values: usize, raw_len: usize) -> u128 {
+        self.extrapolated(k, len, 0, values, raw_len)
+    }
+
+    fn extrapolated(&self, k: usize, len: u64, filling: usize, values: usize, raw_len: usize) -> u128 {
         let (raw, seen) = (u128::from(FRAME_BYTES) + raw_len as u128, self.len(k, values));
         // What is stored instead.
         if len >= (seen * (raw_len / values) + STORED_HEADER) as u64 {
             return raw;
         }
         let len = u128::from(len.saturating_sub(FRAME_BYTES)) * values as u128 / seen as u128;
-        (u128::from(FRAME_BYTES) + len + len * self.filling(k) as u128 / (FILLING * values as u128)).min(raw)
+        (u128::from(FRAME_BYTES) + len + len * filling as u128 / (FILLING * values as u128)).min(raw)
     }
 
     /// Values that a candidate encodes at the chunk's border besides.
@@ -230,12 +244,6 @@ impl Sample {
     pub fn len(&self, candidate: usize, n: usize) -> usize {
         self.of[candidate].map_or(n, |stack| self.stacks[stack].len())
     }
-}
-
-/// Bytes of these stacks of a chunk, and of these runs: numbers of one, and where each begins. No stacks: all of it.
-pub fn seen_len(stacks: &[&Stack], (run, starts): (usize, &[usize]), raw_len: usize, size: usize) -> usize {
-    let seen = stacks.iter().map(|stack| stack.len()).sum::<usize>() + starts.len() * run;
-    if stacks.is_empty() { raw_len } else { seen * size }
 }
 
 /// A place of the chunk, and those of the first value and of the middle of the tile of lorenzo's around it.
@@ -255,6 +263,14 @@ impl Place {
         let tile = grid.tile(grid.tile_with(at));
         let [a, b, c] = tile.extents;
         Place { at, begin: grid.row(&tile, 0, 0), middle: grid.row(&tile, a / 2, b / 2) + c / 2 }
+    }
+
+    fn begin(&self) -> usize {
+        self.begin
+    }
+
+    fn middle(&self) -> usize {
+        self.middle
     }
 }
 
@@ -293,20 +309,20 @@ fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place], cuts: usize) -> Stac
     Stack { part, axis, steps, starts }
 }
 
-/// Tiles of planes around these places, or the `cuts`th part of each, as many of each component.
-fn of_planes(shape: &Shape, places: &[Place], cuts: usize) -> Stack {
+/// Tiles of planes around each of these values of each place, or the `cuts`th part of each, as many of each component.
+fn of_planes(shape: &Shape, places: &[Place], cuts: usize, each: &[fn(&Place) -> usize]) -> Stack {
     let (extents, components) = shape.of_one_component();
     let sides = shape.grid.tile_sides();
     let part: [usize; 3] = std::array::from_fn(|k| sides[k].min(extents[k]));
     let (part, axis) = cut(extents, part, cuts);
     let [_, b, c] = extents;
     let steps = [b * c * components, c * components, components];
-    let tiles = places.iter().flat_map(|place| [place.begin, place.middle]).enumerate();
+    let tiles = places.iter().flat_map(|place| each.iter().map(move |at| at(place))).enumerate();
     let tiles = tiles.map(|(k, at)| {
         let at = at / components;
         let at = [at / c / b, at / c % b, at % c];
         // Components may differ as much as places do.
-        start(extents, part, steps, at) + k * components / (2 * places.len())
+        start(extents, part, steps, at) + k * components / (each.len() * places.len())
     });
     let mut starts: Vec<usize> = tiles.collect();
     starts.dedup();
@@ -362,10 +378,11 @@ mod tests {
     /// Samples, and into how many parts their boxes are cut.
     fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample, usize)> {
         let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
-        all.map(move |(dims, looked)| {
+        let all = all.flat_map(|(dims, looked)| [(dims, looked, true), (dims, looked, false)]);
+        all.map(move |(dims, looked, is_under_a_bound)| {
             let params = Params::new(Request::new(Codec::Auto, bound), Dtype::F32, dims).unwrap();
-            let sample = Sample::new(&params, looked).unwrap();
-            (params, sample, if looked == Looked::AtFirst { QUARTERS } else { 1 })
+            let new = if is_under_a_bound { Sample::under_a_bound } else { Sample::new };
+            (params, new(&params, looked).unwrap(), if looked == Looked::AtFirst { QUARTERS } else { 1 })
         })
     }
 
@@ -430,19 +447,23 @@ mod tests {
 
     #[test]
     fn chunks_of_a_few_tiles_are_all_sample() {
-        let all = |looked, dims: &[u64]| {
-            let request = Request::new(Codec::Auto, Bound::Absolute(1.0));
-            let params = Params::new(request, Dtype::F32, dims).unwrap();
-            Sample::new(&params, looked).unwrap().is_all
-        };
-        for (dims, at_first) in [(&[8192][..], true), (&[8193], false), (&[2, 2], true), (&[90, 91], true), (&[], true)]
+        let params = |dims: &[u64]| Params::new(Request::default(), Dtype::F32, dims).unwrap();
+        for (dims, at_first) in [(&[6143][..], true), (&[6144], false), (&[2, 2], true), (&[78, 78], true), (&[], true)]
         {
-            assert_eq!(all(Looked::AtFirst, dims), at_first, "{dims:?}");
-            assert!(all(Looked::AtAll, dims));
+            let [first, all] = Looked::EACH.map(|looked| Sample::under_a_bound(&params(dims), looked).unwrap());
+            assert_eq!((first.is_all, all.is_all), (at_first, true), "{dims:?}");
+            assert!(first.is_of_small() && all.stacks.is_empty(), "{dims:?}");
+        }
+        for dims in [&[32_768][..], &[32_769], &[181, 181], &[182, 182]] {
+            let is_small = dims.iter().product::<u64>() <= 32_768;
+            for looked in Looked::EACH {
+                let sample = Sample::under_a_bound(&params(dims), looked).unwrap();
+                assert_eq!(sample.is_of_small(), is_small, "{dims:?}");
+                assert!(!is_small || sample.is_all || sample.len(LOSSLESS, 0) <= PLANES_TILE, "{dims:?}");
+            }
         }
         for dims in [&[24_576][..], &[24_577], &[156, 157]] {
-            let sample =
-                Sample::new(&Params::new(Request::default(), Dtype::F32, dims).unwrap(), Looked::AtAll).unwrap();
+            let sample = Sample::new(&params(dims), Looked::AtAll).unwrap();
             assert_eq!(sample.stacks.is_empty(), dims.iter().product::<u64>() <= 24_576, "{dims:?}");
         }
     }

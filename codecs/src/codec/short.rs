@@ -15,8 +15,9 @@
 
 use super::chunk::Chunk;
 use super::kept::Kept;
+use super::look::Look;
 use super::lorenzo::integers;
-use super::sample::{LORENZO, LOSSLESS, Look, Looked, Sample, Stack};
+use super::sample::{LORENZO, LOSSLESS, Looked, Sample, Stack};
 use super::{bytes, planes};
 use crate::constants::LORENZO_TILE;
 use crate::error::Result;

@@ -2,20 +2,25 @@
 //! Whether a chunk under a bound is shorter without loss than by the candidate that auto.rs takes. Only the CPU can.
 //!
 //! ```text
-//! look         at some 512 to 2048 numbers of the lossless candidate's sample: whether they are multiples of a unit of
-//!              two bounds or more, or few. The bound may say more of them than there is then
+//! numbers      some 256 to 2048 of the lossless candidate's sample; of a small chunk, all of which is looked at, of it
+//! finer        three in four are no multiples of the power of two next below the bound, and differ from those before
+//!              them: without loss they take more bits than under the bound, and the lossless candidate is not tried
+//! look         whether they are multiples of a unit of two bounds or more, or few. The bound may say more of them than
+//!              there is then
 //! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the sample, with corrections if
 //!              more numbers are multiples then
 //! dictionary   what was taken is 1.1 times as long as an estimate by the numbers, and 1.12 times as long as by a
 //!              dictionary of the larger sample: a dictionary grows with the numbers that were not seen
-//! codec        lorenzo for multiples. exact.rs chooses where few numbers differ, for `bytes` may be shorter than a
-//!              dictionary, and for multiples that repeat in the sample, for they are short by `bytes`
+//! codec        of a small chunk lorenzo, for multiples and for what a dictionary leaves; `bytes` for differences of
+//!              multiples that repeat, where it makes them 1.1 times shorter. Of a larger one lorenzo for multiples;
+//!              exact.rs chooses where they repeat in the sample, and where few numbers differ: they may be shorter by
+//!              `bytes`
 //! ```
 
 use super::chunk::Chunk;
 use super::exact;
 use super::kept::{Inner, Kept, Scale, Way};
-use super::sample::{LORENZO, LOSSLESS, Looked, Sample};
+use super::sample::{LOSSLESS, Looked, Sample};
 use super::scaled::{self, Found};
 use crate::bound::{Tolerance, Used};
 use crate::error::Result;
@@ -25,6 +30,11 @@ use crate::params::{Bound, Codec, Params, Request};
 /// dictionary, which is slow to write.
 const UNIT_GAIN: u128 = 102;
 const DICTIONARY_GAIN: u128 = 112;
+/// The part of the numbers that need more bits than the bound leaves, where no lossless codec is tried.
+const FINE: usize = 3;
+const FINE_OF: usize = 4;
+/// In hundredths: how much longer multiples are by lorenzo than their differences by `bytes`, which is slower.
+const BYTES_GAIN: usize = 110;
 /// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried, which
 /// mostly takes more.
 const FEW_GAIN: u128 = 110;
@@ -39,6 +49,30 @@ pub struct Taken {
     pub(super) len: u128,
     /// Whether a unit or a dictionary may be shorter.
     pub is_near_lossless: bool,
+}
+
+/// Whether nearly all of these numbers, [`runs`](scaled::runs) of a sample, need more bits than the bound leaves: then
+/// no codec keeps them in fewer bits. Not where a bound is relative to each number.
+pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
+    let Tolerance::Absolute(bound) = used.tolerance else { return false };
+    // The bound's exponent, and the power of two that takes that to 1.
+    let exponent = bound.to_bits() >> 52;
+    if !(1..2046).contains(&exponent) {
+        return false;
+    }
+    let scale = f64::from_bits((2046 - exponent) << 52);
+    let value = |bytes: &[u8]| match params.dtype.size {
+        4 => f64::from(f32::from_bits(scaled::bits_of(params, bytes) as u32)),
+        _ => f64::from_bits(scaled::bits_of(params, bytes)),
+    };
+    let (mut before, mut count, mut fine) = (0.0, 0, 0);
+    for x in numbers.chunks_exact(params.dtype.size.into()).map(value) {
+        let scaled = x * scale;
+        fine += usize::from(scaled != scaled.trunc() && x != before && scaled.is_finite());
+        count += 1;
+        before = x;
+    }
+    count > 0 && FINE_OF * fine >= FINE * count
 }
 
 /// What a look at some numbers says of coding a chunk without loss.
@@ -87,59 +121,102 @@ pub fn look_exactly(
 }
 
 impl Trial {
-    /// How the chunk is coded without loss, if that is shorter by the sample, which `chunk` has. `Some(None)`: exact.rs
-    /// chooses.
-    pub fn shorter(
-        &self,
-        chunk: &Chunk<'_>,
-        raw_len: usize,
-        sample: &Sample,
-        taken: &Taken,
-    ) -> Result<Option<Option<Kept>>> {
+    /// How the chunk is coded without loss, if that is shorter by the sample, which `chunk` has.
+    pub fn shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<Option<Coded>> {
         let Some(stacked) = sample.params(chunk.params, LOSSLESS, BY_CHOICE) else { return Ok(None) };
         let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(stacked.dtype.size));
         let multiples = self.unit.map(|scale| Kept::Scaled(Way { scale, order: 0, inner: Inner::Lorenzo }));
+        let mut frame = Vec::new();
         let (len, gain) = match &multiples {
             Some(multiples) => {
-                let mut frame = Vec::new();
                 let coded = exact::encode_as(&chunk, multiples, &mut frame)?;
                 (coded.then_some(frame.len() as u64), UNIT_GAIN)
             }
             None => (exact::len_by_dictionary(&chunk, &self.found, values as u64)?, DICTIONARY_GAIN),
         };
+        let whole = len.map(|len| sample.whole_without(LOSSLESS, len, values, raw_len));
+        if whole.is_none_or(|whole| gain * whole > 100 * taken.len) {
+            return Ok(None);
+        }
         let (size, params) = (usize::from(stacked.dtype.size), chunk.params);
         let numbers = chunk.raw.chunks_exact(size).map(|number| scaled::bits_of(params, number));
-        match len.map(|len| sample.whole(LORENZO, len, values, raw_len)) {
-            Some(whole) if gain * whole <= 100 * taken.len => match multiples {
-                Some(multiples) if !scaled::repeat_in_rows(chunk.raw.len() / size, numbers)? => {
-                    Ok(Some(Some(multiples)))
-                }
-                _ => Ok(Some(None)),
-            },
-            _ => Ok(None),
+        let repeats = multiples.is_some() && scaled::repeat_in_rows(chunk.raw.len() / size, numbers)?;
+        if sample.of[LOSSLESS].is_some() {
+            return Ok(Some(Coded { kept: multiples.filter(|_| !repeats), frame: None }));
         }
+        let Some(multiples) = multiples else {
+            let scale = Scale { special: self.found.ordered.special, ..Scale::DICTIONARY };
+            let dictionary = Kept::Scaled(Way { scale, order: 0, inner: Inner::Lorenzo });
+            let is_shorter = exact::encode_as(&chunk, &dictionary, &mut frame)?
+                && DICTIONARY_GAIN * frame.len() as u128 <= 100 * taken.len;
+            return Ok(is_shorter.then_some(Coded { kept: Some(dictionary), frame: Some(frame) }));
+        };
+        if repeats && let Some(scale) = self.unit {
+            let (kept, mut other) = (Kept::Scaled(Way { scale, order: 1, inner: Inner::Bytes }), Vec::new());
+            if exact::encode_as(&chunk, &kept, &mut other)? && BYTES_GAIN * other.len() < 100 * frame.len() {
+                return Ok(Some(Coded { kept: Some(kept), frame: Some(other) }));
+            }
+        }
+        Ok(Some(Coded { kept: Some(multiples), frame: Some(frame) }))
     }
 }
 
-/// [`Trial::shorter`] of a chunk of which this candidate was taken by this sample, whose stacks have these values.
+/// A chunk that is coded without loss.
+pub struct Coded {
+    /// How; `None`: exact.rs chooses.
+    pub kept: Option<Kept>,
+    /// Its frame, where all of it was tried.
+    pub frame: Option<Vec<u8>>,
+}
+
+/// [`Trial::shorter`] of a chunk of which this candidate was taken and these numbers were looked at, by this sample,
+/// whose stacks have these values.
 pub(super) fn shorter_exactly(
     chunk: &Chunk<'_>,
     used: Used,
+    numbers: &[u8],
     sample: Sample,
     stacks: &[Vec<u8>],
     taken: &Taken,
-) -> Result<Option<Option<Kept>>> {
+) -> Result<Option<Coded>> {
     let (params, size, raw_len) = (chunk.params, usize::from(chunk.params.dtype.size), chunk.raw.len());
     let seen = Chunk { raw: sample.of[LOSSLESS].map_or(chunk.raw, |k| &stacks[k]), ..*chunk };
-    match look_exactly(params, &scaled::looked_at(seen.raw, size), raw_len, used, &sample, taken) {
+    match look_exactly(params, numbers, raw_len, used, &sample, taken) {
         Exact::Longer => Ok(None),
         Exact::Try(trial) => trial.shorter(&seen, raw_len, &sample, taken),
         Exact::Perhaps => match Sample::new(params, Looked::AtAll) {
             Some(larger) => {
                 let stacks = larger.gather(chunk.raw, size, chunk.threads)?;
-                shorter_exactly(chunk, used, larger, &stacks, taken)
+                let numbers = scaled::looked_at(larger.looked_at().map_or(chunk.raw, |k| &stacks[k]), size);
+                shorter_exactly(chunk, used, &numbers, larger, &stacks, taken)
             }
             None => Ok(None),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Dtype;
+
+    #[test]
+    fn what_needs_more_bits_than_the_bound_leaves_is_not_tried_without_loss() {
+        let params = Params::new(Request::default(), Dtype::F64, &[256]).unwrap();
+        let loses = |tolerance, at: &dyn Fn(usize) -> f64| {
+            let numbers: Vec<u8> = (0..256).flat_map(|i| at(i).to_le_bytes()).collect();
+            super::loses(&params, &numbers, Used::from(tolerance))
+        };
+        let sine = |i: usize| (i as f64 * 0.1).sin();
+        for (bound, is_finer) in [(1e-3, true), (1e-300, true), (1e-310, false), (0.0, false), (f64::INFINITY, false)] {
+            assert_eq!(loses(Tolerance::Absolute(bound), &sine), is_finer && bound > 1e-16, "{bound}");
+        }
+        assert!(!loses(Tolerance::PointwiseRelative(1e-3), &sine));
+        let bound = Tolerance::Absolute(0.25);
+        assert!(!loses(bound, &|i| i as f64 * 0.25), "multiples");
+        assert!(loses(bound, &|i| i as f64 + 0.125), "finer by a bit");
+        assert!(!loses(bound, &|i| if i % 2 == 0 { 0.1 } else { 1.0 }), "half of them");
+        assert!(!loses(bound, &|i| (i / 8) as f64 + 0.1), "runs");
+        assert!(!loses(bound, &|_| f64::NAN) && !loses(bound, &|i| 1e300 * i as f64));
     }
 }

@@ -6,7 +6,8 @@ use super::job::{DecodeJob, EncodeJob};
 use crate::bound::Used;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::Kept;
-use crate::codec::{self, auto, exact, order};
+use crate::codec::order::{self, Costs};
+use crate::codec::{self, auto, exact};
 use crate::error::Result;
 use crate::params::{Codec, Extents, Params};
 use crate::{frame, memory};
@@ -37,7 +38,8 @@ impl Settled {
             return Settled::smallest(job, threads);
         }
         let ordered = |extents: Extents| ordered(job, extents, threads);
-        let asked = Params { extents: order::choose(job.params, job.raw)?, ..*job.params };
+        let mut costs = Costs::default();
+        let asked = Params { extents: order::choose(job.params, job.raw, &mut costs)?, ..*job.params };
         let swapped = ordered(asked.extents)?;
         let raw = swapped.as_deref().unwrap_or(job.raw);
         let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
@@ -55,7 +57,7 @@ impl Settled {
             return Settled::new(&EncodeJob { params: &params, ..*job }, threads);
         }
         // An order may suit the codec better that was chosen.
-        let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw)?;
+        let extents = order::choose(&Params { request: params.request, ..*job.params }, job.raw, &mut costs)?;
         let is_same = extents == params.extents;
         let swapped = if is_same { swapped } else { ordered(extents)? };
         Ok(Settled { params: Params { extents, ..params }, used, kept, swapped, frame: frame.filter(|_| is_same) })
@@ -67,7 +69,7 @@ impl Settled {
         let mut best = Settled::unsettled(job);
         let is_lossy = job.params.lossy(job.raw.len()) || job.params.lossy_half(job.raw.len());
         let mut least = usize::MAX;
-        let mut last = 0;
+        let (mut last, mut costs) = (0, Costs::default());
         for request in auto::everything(job.params.request, is_lossy) {
             // The last one searches all that loses nothing, for ten times as long as the others take together: not
             // where the writer's choice of these is far from being the shortest.
@@ -75,7 +77,7 @@ impl Settled {
                 break;
             }
             let params = Params { request, ..*job.params };
-            let params = Params { extents: order::choose(&params, job.raw)?, ..params };
+            let params = Params { extents: order::choose(&params, job.raw, &mut costs)?, ..params };
             let swapped = ordered(job, params.extents, threads)?;
             let raw = swapped.as_deref().unwrap_or(job.raw);
             let mut frame = Vec::new();

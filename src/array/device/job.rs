@@ -262,8 +262,11 @@ impl Job {
             return Ok(chosen);
         }
         let boxes = self.open(&self.params, inputs).boxes(stream)?;
-        let order = |i: usize, params: &Params| match &boxes {
-            Some((boxes, sample)) => boxes.choose(params, &sample[i * sample.len() / count..][..sample.len() / count]),
+        let mut costs = vec![order::Costs::default(); count];
+        let mut order = |i: usize, params: &Params| match &boxes {
+            Some((boxes, sample)) => {
+                boxes.choose(params, &sample[i * sample.len() / count..][..sample.len() / count], &mut costs[i])
+            }
             None => Ok(kept),
         };
         let orders = (0..count).map(|i| order(i, &self.params)).collect::<Result<Vec<_>>>()?;

@@ -21,12 +21,13 @@ use crate::error::Result;
 use crate::memory;
 use crate::params::{Class, Params};
 
-/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 8 of tiles is looked at, one in
-/// 16 of a smaller chunk, in `SAMPLE_RUNS` runs, so that it costs little beside encoding.
+/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 16 is looked at, so that it
+/// costs little beside encoding; runs at most, and at least: of tiles, and of a smaller chunk.
 const RUN_VALUES: usize = 64;
-const PART_OF_TILES: usize = 8;
-const PART_OF_CHUNK: usize = 16;
-const SAMPLE_RUNS: std::ops::RangeInclusive<usize> = 4..=32;
+const PART_OF_SAMPLE: usize = 16;
+const MOST_RUNS: usize = 32;
+const RUNS_OF_TILES: usize = 16;
+const RUNS_OF_CHUNK: usize = 4;
 /// Fewer numbers than this decide nothing.
 const DECIDING_VALUES: usize = 16;
 /// If most multiples occur, at least one in four numbers follows its neighbour by one unit.
@@ -45,6 +46,8 @@ const ULPS_PER_UNIT: f64 = 8.0;
 const VALUES_PER_MISSING: usize = 64;
 /// Zeros are a special number if they are more than one in 16 numbers.
 const VALUES_PER_ZERO: usize = 16;
+/// Numbers of a sample that are looked at first for whether few differ.
+const SOME_NUMBERS: usize = 256;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 /// Numbers in a row that are looked for together, and bits of a place in the table that remembers numbers.
@@ -73,15 +76,15 @@ pub(crate) struct Found {
 pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
     let values = len / size;
     let is_tiles = values >= LORENZO_TILE;
-    let part = if is_tiles { PART_OF_TILES } else { PART_OF_CHUNK };
-    let runs = (values / RUN_VALUES / part).clamp(*SAMPLE_RUNS.start(), *SAMPLE_RUNS.end());
+    let least = if is_tiles { RUNS_OF_TILES } else { RUNS_OF_CHUNK };
+    let runs = (values / RUN_VALUES / PART_OF_SAMPLE).clamp(least, MOST_RUNS);
     let apart = if is_tiles { (values / (runs + 1)) | 1 } else { (values / runs).max(RUN_VALUES) };
     let count = if is_tiles { runs } else { values / apart };
     (count, apart * size, RUN_VALUES * size)
 }
 
 /// The runs of a sample of numbers of `size` bytes that are looked at, one behind the other.
-pub(crate) fn looked_at(sample: &[u8], size: usize) -> Vec<u8> {
+pub fn looked_at(sample: &[u8], size: usize) -> Vec<u8> {
     let (count, apart, run) = runs(sample.len(), size);
     (0..count).flat_map(|k| &sample[k * apart..k * apart + run]).copied().collect()
 }
@@ -183,7 +186,37 @@ impl Found {
     /// How many numbers the chunk has is estimated by those that these have once and twice (Chao 1984, Scand. J.
     /// Statist. 11). The bits of a number's place in the dictionary are the logarithm of the step from the one before.
     pub(crate) fn is_few(&self, values: u64, size: u64, most: u64) -> bool {
-        let mut sorted = self.numbers.clone();
+        // Mostly some of the numbers say that there are too many.
+        let some = self.numbers.len().min(SOME_NUMBERS);
+        if Distinct::new(&self.numbers[..some]).dictionary(values, size) > most.saturating_mul(2) {
+            return false;
+        }
+        let distinct = Distinct::new(&self.numbers);
+        let dictionary = distinct.dictionary(values, size);
+        if dictionary > most {
+            return false;
+        }
+        let (mut bits, mut before, seen) = (0, 0, distinct.sorted.len().max(1) as u64);
+        for number in &self.numbers {
+            let place = distinct.sorted.partition_point(|other| other < number);
+            let step = place.abs_diff(before) as u64;
+            bits += if step > 0 { log((2 * step * distinct.estimate / seen).max(1)) } else { 0 };
+            before = place;
+        }
+        dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most
+    }
+}
+
+/// The distinct ones among numbers of a sample.
+struct Distinct {
+    sorted: Vec<i64>,
+    /// How many the chunk may have.
+    estimate: u64,
+}
+
+impl Distinct {
+    fn new(numbers: &[i64]) -> Distinct {
+        let mut sorted = numbers.to_vec();
         sorted.sort_unstable();
         let (mut once, mut twice) = (0u64, 0u64);
         for same in sorted.chunk_by(|a, b| a == b) {
@@ -191,20 +224,13 @@ impl Found {
             twice += u64::from(same.len() == 2);
         }
         sorted.dedup();
-        let seen = sorted.len().max(1) as u64;
-        let numbers = seen + once * once.saturating_sub(1) / (2 * (twice + 1));
-        let dictionary = numbers.min(values) * size / 2;
-        if dictionary > most {
-            return false;
-        }
-        let (mut bits, mut before) = (0, 0);
-        for number in &self.numbers {
-            let place = sorted.partition_point(|other| other < number);
-            let step = place.abs_diff(before) as u64;
-            bits += if step > 0 { log((2 * step * numbers / seen).max(1)) } else { 0 };
-            before = place;
-        }
-        dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most
+        let estimate = sorted.len().max(1) as u64 + once * once.saturating_sub(1) / (2 * (twice + 1));
+        Distinct { sorted, estimate }
+    }
+
+    /// Bytes of a dictionary of the numbers of a chunk.
+    fn dictionary(&self, values: u64, size: u64) -> u64 {
+        self.estimate.min(values) * size / 2
     }
 }
 
@@ -267,11 +293,14 @@ fn far<W: Word>(values: &[W], is_float: bool) -> Option<u64> {
     let less = |a: &&W, b: &&W| number(a).total_cmp(&number(b));
     let ends = [*values.iter().min_by(less)?, *values.iter().max_by(less)?];
     let is_far = |end: &W| {
+        let count = values.iter().filter(|x| *x != end).count();
+        if count < 2 || values.len() - count <= values.len() / VALUES_PER_MISSING {
+            return false;
+        }
         let rest = values.iter().filter(|x| *x != end).map(number);
-        let (count, low, high) =
-            rest.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(n, low, high), x| (n + 1, low.min(x), high.max(x)));
+        let (low, high) = rest.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
         let gap = if number(end) < low { low - number(end) } else { number(end) - high };
-        count > 1 && values.len() - count > values.len() / VALUES_PER_MISSING && gap > high - low
+        gap > high - low
     };
     ends.iter().find(|end| is_far(end)).map(|end| end.bits())
 }
