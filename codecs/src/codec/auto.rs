@@ -122,12 +122,12 @@ pub(super) struct Choice {
 pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_open: bool) -> Result<Choice> {
     let (raw_len, used) = (chunk.raw.len(), chunk.used::<S>()?);
     let requests = requests(chunk.params.request);
+    let numbers = scaled::looked_at(chunk.raw, S::SIZE);
+    let loses = is_open && trial::loses(chunk.params, &numbers, used);
     let mut known = None;
     for looked in Looked::EACH {
         let Some(sample) = Sample::under_a_bound(chunk.params, looked) else { break };
         let stacks = sample.gather(chunk.raw, S::SIZE, chunk.threads)?;
-        let numbers = scaled::looked_at(sample.looked_at().map_or(chunk.raw, |k| &stacks[k]), S::SIZE);
-        let loses = is_open && trial::loses(chunk.params, &numbers, used);
         let is_tried = [!loses, true, known.is_none()];
         let mut frames = encode_samples(chunk, used, &sample, &stacks, &requests, is_tried, encode)?;
         if let Some(frame) = known.take() {

@@ -190,11 +190,6 @@ impl Sample {
         self.of[LORENZO].is_none()
     }
 
-    /// The stack whose numbers say whether the chunk may be shorter without loss; `None`: all of the chunk does.
-    pub fn looked_at(&self) -> Option<usize> {
-        self.of[LOSSLESS].filter(|_| !self.is_of_small())
-    }
-
     /// What is tried without loss then.
     pub fn for_trial(self) -> Sample {
         if self.is_of_small() { Sample::of_all() } else { self }

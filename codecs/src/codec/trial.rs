@@ -2,15 +2,16 @@
 //! Whether a chunk under a bound is shorter without loss than by the candidate that auto.rs takes. Only the CPU can.
 //!
 //! ```text
-//! numbers      some 256 to 2048 of the lossless candidate's sample; of a small chunk, all of which is looked at, of it
+//! numbers      some 256 to 2048 of the chunk, in runs
 //! finer        three in four are no multiples of the power of two next below the bound, and differ from those before
 //!              them: without loss they take more bits than under the bound, and the lossless candidate is not tried
 //! look         whether they are multiples of a unit of two bounds or more, or few. The bound may say more of them than
 //!              there is then
-//! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the sample, with corrections if
-//!              more numbers are multiples then
+//! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the lossless candidate's sample,
+//!              with corrections if more numbers are multiples then
 //! dictionary   what was taken is 1.1 times as long as an estimate by the numbers, and 1.12 times as long as by a
-//!              dictionary of the larger sample: a dictionary grows with the numbers that were not seen
+//!              dictionary of the larger sample, also where it codes that: a dictionary grows with the numbers that
+//!              were not seen, and lorenzo shrinks without seams
 //! codec        of a small chunk lorenzo, for multiples and for what a dictionary leaves; `bytes` for differences of
 //!              multiples that repeat, where it makes them 1.1 times shorter. Of a larger one lorenzo for multiples;
 //!              exact.rs chooses where they repeat in the sample, and where few numbers differ: they may be shorter by
@@ -18,11 +19,12 @@
 //! ```
 
 use super::chunk::Chunk;
-use super::exact;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::sample::{LOSSLESS, Looked, Sample};
 use super::scaled::{self, Found};
+use super::{auto, exact};
 use crate::bound::{Tolerance, Used};
+use crate::codec;
 use crate::error::Result;
 use crate::params::{Bound, Codec, Params, Request};
 
@@ -51,7 +53,7 @@ pub struct Taken {
     pub is_near_lossless: bool,
 }
 
-/// Whether nearly all of these numbers, [`runs`](scaled::runs) of a sample, need more bits than the bound leaves: then
+/// Whether nearly all of these numbers, [`runs`](scaled::runs) of a chunk, need more bits than the bound leaves: then
 /// no codec keeps them in fewer bits. Not where a bound is relative to each number.
 pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
     let Tolerance::Absolute(bound) = used.tolerance else { return false };
@@ -75,35 +77,19 @@ pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
     count > 0 && FINE_OF * fine >= FINE * count
 }
 
-/// What a look at some numbers says of coding a chunk without loss.
-pub enum Exact {
-    /// It is no shorter.
-    Longer,
-    /// Few of the numbers differ: a larger sample says more.
-    Perhaps,
-    /// It may be shorter.
-    Try(Box<Trial>),
-}
-
 /// How a chunk may be shorter without loss.
 pub struct Trial {
     found: Found,
     /// `None`: by a dictionary.
     unit: Option<Scale>,
+    used: Used,
 }
 
-/// Whether a chunk may be shorter without loss than by the candidate that was taken: by `numbers`,
-/// [`runs`](scaled::runs) of the lossless candidate's sample.
-pub fn look_exactly(
-    params: &Params,
-    numbers: &[u8],
-    raw_len: usize,
-    used: Used,
-    sample: &Sample,
-    taken: &Taken,
-) -> Exact {
+/// How a chunk may be shorter without loss than by the candidate that was taken: by `numbers`, its
+/// [`runs`](scaled::runs). `None`: it is no shorter.
+pub fn look_exactly(params: &Params, numbers: &[u8], raw_len: usize, used: Used, taken: &Taken) -> Option<Trial> {
     if !exact::is_open(&Params { request: BY_CHOICE, ..*params }, raw_len) {
-        return Exact::Longer;
+        return None;
     }
     let found = scaled::find(params, numbers);
     let is_wide = |scale: &Scale| matches!(used.tolerance, Tolerance::Absolute(bound) if scale.step() >= 2.0 * bound);
@@ -113,17 +99,19 @@ pub fn look_exactly(
     let is_few = unit.is_none() && found.is_few((raw_len / size) as u64, size as u64, most);
     // Of few numbers exact.rs looks at corrections too.
     let unit = unit.or(found.corrected.filter(|scale| !is_few && is_wide(scale)));
-    match is_few || unit.is_some() {
-        false => Exact::Longer,
-        true if is_few && !sample.is_all => Exact::Perhaps,
-        true => Exact::Try(Box::new(Trial { found, unit })),
-    }
+    (is_few || unit.is_some()).then_some(Trial { found, unit, used })
 }
 
 impl Trial {
+    /// Whether it is tried on a larger sample than this one: few numbers differ.
+    pub fn wants_more(&self, sample: &Sample) -> bool {
+        self.unit.is_none() && !sample.is_all
+    }
+
     /// How the chunk is coded without loss, if that is shorter by the sample, which `chunk` has.
     pub fn shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<Option<Coded>> {
         let Some(stacked) = sample.params(chunk.params, LOSSLESS, BY_CHOICE) else { return Ok(None) };
+        let request = auto::requests(chunk.params.request)[taken.candidate];
         let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(stacked.dtype.size));
         let multiples = self.unit.map(|scale| Kept::Scaled(Way { scale, order: 0, inner: Inner::Lorenzo }));
         let mut frame = Vec::new();
@@ -134,9 +122,17 @@ impl Trial {
             }
             None => (exact::len_by_dictionary(&chunk, &self.found, values as u64)?, DICTIONARY_GAIN),
         };
-        let whole = len.map(|len| sample.whole_without(LOSSLESS, len, values, raw_len));
-        if whole.is_none_or(|whole| gain * whole > 100 * taken.len) {
+        let whole = |len| sample.whole_without(LOSSLESS, len, values, raw_len);
+        if len.is_none_or(|len| gain * whole(len) > 100 * taken.len) {
             return Ok(None);
+        }
+        if multiples.is_none() && sample.of[LOSSLESS].is_some() {
+            // What was taken by a smaller sample may be shorter than that said.
+            let chunk = Chunk { params: &Params { request, ..stacked }, used: Some(self.used), ..chunk };
+            let is_coded = codec::encode(&chunk, &mut frame)?;
+            if is_coded && len.is_none_or(|len| gain * whole(len) > 100 * whole(frame.len() as u64)) {
+                return Ok(None);
+            }
         }
         let (size, params) = (usize::from(stacked.dtype.size), chunk.params);
         let numbers = chunk.raw.chunks_exact(size).map(|number| scaled::bits_of(params, number));
@@ -179,20 +175,17 @@ pub(super) fn shorter_exactly(
     stacks: &[Vec<u8>],
     taken: &Taken,
 ) -> Result<Option<Coded>> {
-    let (params, size, raw_len) = (chunk.params, usize::from(chunk.params.dtype.size), chunk.raw.len());
-    let seen = Chunk { raw: sample.of[LOSSLESS].map_or(chunk.raw, |k| &stacks[k]), ..*chunk };
-    match look_exactly(params, numbers, raw_len, used, &sample, taken) {
-        Exact::Longer => Ok(None),
-        Exact::Try(trial) => trial.shorter(&seen, raw_len, &sample, taken),
-        Exact::Perhaps => match Sample::new(params, Looked::AtAll) {
-            Some(larger) => {
-                let stacks = larger.gather(chunk.raw, size, chunk.threads)?;
-                let numbers = scaled::looked_at(larger.looked_at().map_or(chunk.raw, |k| &stacks[k]), size);
-                shorter_exactly(chunk, used, &numbers, larger, &stacks, taken)
-            }
-            None => Ok(None),
-        },
+    let (params, raw_len) = (chunk.params, chunk.raw.len());
+    let Some(trial) = look_exactly(params, numbers, raw_len, used, taken) else { return Ok(None) };
+    let on = |sample: &Sample, stacks: &[Vec<u8>]| {
+        let raw = sample.of[LOSSLESS].map_or(chunk.raw, |k| &stacks[k]);
+        trial.shorter(&Chunk { raw, ..*chunk }, raw_len, sample, taken)
+    };
+    if !trial.wants_more(&sample) {
+        return on(&sample, stacks);
     }
+    let Some(larger) = Sample::new(params, Looked::AtAll) else { return Ok(None) };
+    on(&larger, &larger.gather(chunk.raw, params.dtype.size.into(), chunk.threads)?)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@
 //!
 //! ```text
 //! boxes    the values by which the order is chosen, gathered by one launch; the host chooses
+//! numbers  some of each chunk come to the host: whether the lossless candidate is tried, and others without loss
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
-//! numbers  some of each sample come to the host: whether the lossless candidate is tried
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
 //! rule     the same again, with a larger sample, for chunks whose sample is next to constant
-//! exactly  of those that may be as short without loss whose numbers are multiples of a unit all of the sample comes to
-//!          the host, which codes it; where they are few, a larger sample does first
+//! exactly  of chunks that may be as short without loss whose numbers are multiples of a unit, or few, a sample comes
+//!          to the host, which codes it
 //! ```
 //!
 //! All candidates write their frames to the same place: nobody reads them.
@@ -29,7 +29,7 @@ use codecs::codec::look::seen_len;
 use codecs::codec::order::Boxes;
 use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack};
 use codecs::codec::scaled;
-use codecs::codec::trial::{Exact, look_exactly, loses};
+use codecs::codec::trial::{Trial, look_exactly, loses};
 use codecs::codec::{self, half};
 use codecs::error::Result;
 use codecs::params::Params;
@@ -87,33 +87,68 @@ impl Open<'_> {
         let mut chosen = vec![None; self.inputs.len()];
         let used = self.bounds(stream)?;
         let requests = requests(self.params.request);
+        let numbers = self.numbers(stream)?;
+        let of = |i: usize| &numbers[i * numbers.len() / self.inputs.len()..][..numbers.len() / self.inputs.len()];
+        let loses = parallel::map(self.inputs.len(), threads, |i| loses(self.params, of(i), used[i]));
         let mut open: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.has_bound(used[i])).collect();
         for looked in Looked::EACH {
             let Some(sample) = Sample::under_a_bound(self.params, looked) else { break };
             if open.is_empty() {
                 break;
             }
-            let Some(Lengths { lens, numbers }) = self.sample_lens(stream, &sample, &open, &used, threads)? else {
-                break;
-            };
+            let Some(lens) = self.sample_lens(stream, &sample, &open, &used, &loses)? else { break };
             let values = self.raw_len / usize::from(self.params.dtype.size);
             let mut near = Vec::new();
-            for (n, (&i, lens)) in open.iter().zip(&lens).enumerate() {
+            for (&i, lens) in open.iter().zip(&lens) {
                 // A frame that the kernels leave to the CPU says nothing.
-                let loses = lens[LOSSLESS] == NOT_TRIED;
-                let taken = take(&sample, *lens, loses, values, self.raw_len).filter(|_| !lens.contains(&0));
+                let taken = take(&sample, *lens, loses[i], values, self.raw_len).filter(|_| !lens.contains(&0));
                 let Some(taken) = taken else { continue };
                 let params = Params { request: requests[taken.candidate], ..*self.params };
                 chosen[i] = Some(Chosen { params, used: Some(used[i]), kept: None });
                 if taken.is_near_lossless && !self.is_wide {
-                    near.push((i, taken, &numbers[n * numbers.len() / open.len()..][..numbers.len() / open.len()]));
+                    near.push((i, taken));
                 }
             }
-            self.choose_exactly(stream, &sample.for_trial(), near, &used, threads, &mut chosen)?;
+            // Most chunks are settled by the numbers.
+            let trials = parallel::map(near.len(), threads, |n| {
+                let (i, taken) = &near[n];
+                look_exactly(self.params, of(*i), self.raw_len, used[*i], taken)
+            });
+            let tried = near.into_iter().zip(trials).filter_map(|((i, taken), trial)| Some((i, taken, trial?)));
+            let sample = sample.for_trial();
+            let (few, units): (Vec<_>, Vec<_>) = tried.partition(|(.., trial)| trial.wants_more(&sample));
+            self.choose_exactly(stream, &sample, units, threads, &mut chosen)?;
+            if let Some(larger) = Sample::new(self.params, Looked::AtAll) {
+                self.choose_exactly(stream, &larger, few, threads, &mut chosen)?;
+            }
             let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
             open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
         }
         Ok(chosen)
+    }
+
+    /// The numbers of each chunk that are looked at, of one chunk behind the other; none of 16-bit floats.
+    fn numbers(&self, stream: &mut OwnStream) -> Result<Vec<u8>> {
+        let size = usize::from(self.params.dtype.size);
+        let (runs, apart, run) = if self.is_wide { (0, 0, 0) } else { scaled::runs(self.raw_len, size) };
+        let mut numbers = memory::zeros::<u8>(self.inputs.len() * runs * run)?;
+        if numbers.is_empty() {
+            return Ok(numbers);
+        }
+        let output = stream.reserve(Buffer::Output, numbers.len())?;
+        let mut copies = Copies::default();
+        for (n, &at) in self.inputs.iter().enumerate() {
+            let from = Side { at, steps: &[apart as isize, size as isize] };
+            let to = Side { at: output + (n * runs * run) as u64, steps: &[run as isize, size as isize] };
+            copies.add(from, to, &[runs as u64, (run / size) as u64], size)?;
+        }
+        // SAFETY: runs of the chunks, and the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(self.device, stream)?;
+        }
+        stream.download(Buffer::Output, vec![(0, &mut numbers[..])], 1)?;
+        Ok(numbers)
     }
 
     /// What is asked of each chunk that loses nothing: `planes`, `lorenzo`, or what leaves it to the CPU. The host
@@ -130,34 +165,20 @@ impl Open<'_> {
         parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
-    /// Of these chunks, of which these candidates were taken and these numbers were looked at, leaves those to the CPU
-    /// that are shorter without loss.
+    /// Of these chunks, of which these candidates were taken, leaves those to the CPU that are shorter without loss by
+    /// this sample.
     fn choose_exactly(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
-        near: Vec<(usize, Taken, &[u8])>,
-        used: &[Used],
+        tried: Vec<(usize, Taken, Trial)>,
         threads: usize,
         chosen: &mut [Option<Chosen>],
     ) -> Result<()> {
-        let size = usize::from(self.params.dtype.size);
-        let looked = parallel::map(near.len(), threads, |n| {
-            let (i, taken, numbers) = &near[n];
-            look_exactly(self.params, numbers, self.raw_len, used[*i], sample, taken)
-        });
-        let (mut tried, mut unsure) = (Vec::new(), Vec::new());
-        for ((i, taken, _), exact) in near.into_iter().zip(looked) {
-            match exact {
-                Exact::Longer => {}
-                Exact::Perhaps => unsure.push((i, taken)),
-                Exact::Try(trial) => tried.push((i, taken, trial)),
-            }
-        }
         let inputs: Vec<u64> = tried.iter().map(|tried| self.inputs[tried.0]).collect();
-        let seen = self.seen(stream, &stacks_of(sample), (0, &[]), &inputs)?;
+        let stacks: Vec<&Stack> = sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect();
+        let seen = self.seen(stream, &stacks, (0, &[]), &inputs)?;
         let len = seen.len() / tried.len().max(1);
-        // Coding takes a hundred times as long as looking.
         let shorter = parallel::try_map(tried.len(), threads, |k| {
             let ((_, taken, trial), raw) = (&tried[k], &seen[k * len..][..len]);
             let chunk = Chunk { params: self.params, raw, threads: 1, used: None, kept: None };
@@ -167,15 +188,7 @@ impl Open<'_> {
             let params = Params { request: BY_CHOICE, ..*self.params };
             chosen[*i] = Some(Chosen { params, used: None, kept: coded.kept });
         }
-        let Some(larger) = Sample::new(self.params, Looked::AtAll).filter(|_| !unsure.is_empty()) else {
-            return Ok(());
-        };
-        let inputs: Vec<u64> = unsure.iter().map(|(i, _)| self.inputs[*i]).collect();
-        let seen = self.seen(stream, &stacks_of(&larger), (0, &[]), &inputs)?;
-        let numbers: Vec<Vec<u8>> =
-            seen.chunks(seen.len() / unsure.len()).map(|s| scaled::looked_at(s, size)).collect();
-        let near = unsure.into_iter().zip(&numbers).map(|((i, taken), numbers)| (i, taken, &numbers[..])).collect();
-        self.choose_exactly(stream, &larger, near, used, threads, chosen)
+        Ok(())
     }
 
     /// The values of these stacks of dense chunks at these addresses, then those of these runs, of one chunk behind the
@@ -271,34 +284,40 @@ impl Open<'_> {
             .collect())
     }
 
-    /// Lengths of the candidates' frames of the samples of these chunks, and the numbers that are looked at. `None`:
-    /// the GPU cannot encode one of the samples.
+    /// Lengths of the candidates' frames of the samples of these chunks; [`NOT_TRIED`] without loss of those that lose.
+    /// `None`: the GPU cannot encode one of the samples.
     fn sample_lens(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
         open: &[usize],
         used: &[Used],
-        threads: usize,
-    ) -> Result<Option<Lengths>> {
+        loses: &[bool],
+    ) -> Result<Option<Vec<[u64; 3]>>> {
         let (many, size) = (open.len(), usize::from(self.params.dtype.size));
-        let plan = |(k, request)| {
+        let mut plans = Vec::new();
+        for (k, request) in requests(self.params.request).into_iter().enumerate() {
             let len = sample.len(k, self.raw_len / size) * size;
-            sample.params(self.params, k, request).and_then(|params| plan_of(&params, len))
-        };
-        let Some(plans) = requests(self.params.request).into_iter().enumerate().map(plan).collect::<Option<Vec<_>>>()
-        else {
-            return Ok(None);
-        };
+            let plan = sample.params(self.params, k, request).and_then(|params| plan_of(&params, len));
+            let Some(plan) = plan else { return Ok(None) };
+            plans.push(plan);
+        }
+        let steps: Vec<usize> = sample.stacks.iter().map(|s| (s.len() * size).next_multiple_of(ALIGN)).collect();
+        let stacks_at = offsets(steps.iter().map(|step| step * many));
+        let frames_at = *stacks_at.last().expect("an end");
         let frame = plans.iter().map(|p| p.encoding.capacity).max().expect("three").next_multiple_of(ALIGN);
+        let output = stream.reserve(Buffer::Output, frames_at + many * frame)?;
         let inputs: Vec<u64> = open.iter().map(|&i| self.inputs[i]).collect();
-        let room = Room::new(self, stream, sample, (many, frame))?;
-        let numbers = self.gather_sample(stream, sample, &room, &inputs)?;
-        let loses = parallel::map(many, threads, |n| {
-            let numbers = &numbers[n * numbers.len() / many..][..numbers.len() / many];
-            loses(self.params, numbers, used[open[n]])
-        });
-        let is_tried = |k: usize, n: usize| k != LOSSLESS || !loses[n];
+        let mut copies = Copies::default();
+        for ((stack, &step), &at) in sample.stacks.iter().zip(&steps).zip(&stacks_at) {
+            gather(&mut copies, stack, &inputs, (output + at as u64, step), size)?;
+        }
+        // SAFETY: boxes of the chunks, and the stream's own memory.
+        #[allow(unsafe_code)]
+        unsafe {
+            copies.start(self.device, stream)?;
+        }
+        let is_tried = |k: usize, n: usize| k != LOSSLESS || !loses[open[n]];
         let tried = |k: usize| (0..many).filter(|&n| is_tried(k, n)).collect();
         let tried: Vec<Vec<usize>> = (0..plans.len()).map(tried).collect();
         let works = offsets(plans.iter().zip(&tried).map(|(plan, tried)| EncodeGroup::work_len(plan, tried.len())));
@@ -307,8 +326,9 @@ impl Open<'_> {
         for (k, plan) in plans.iter().enumerate().filter(|(k, _)| !tried[*k].is_empty()) {
             let bounded: Vec<EncodePlan> = tried[k].iter().map(|&n| plan.under(used[open[n]])).collect();
             let place = |(&n, plan)| {
-                let input = sample.of[k].map_or(inputs[n], |stack| room.stack(stack, n));
-                Placed { plan, input, frame: room.output + (room.frames_at + n * frame) as u64 }
+                let own = |stack: usize| output + (stacks_at[stack] + n * steps[stack]) as u64;
+                let input = sample.of[k].map_or(inputs[n], own);
+                Placed { plan, input, frame: output + (frames_at + n * frame) as u64 }
             };
             let placed: Vec<Placed<'_>> = tried[k].iter().zip(&bounded).map(place).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, works[k])?;
@@ -326,94 +346,12 @@ impl Open<'_> {
                 }
             }
         }
-        Ok(Some(Lengths { lens, numbers }))
-    }
-
-    /// Starts gathering the samples of these chunks; the numbers that are looked at of each, one behind the other.
-    fn gather_sample(&self, stream: &mut OwnStream, sample: &Sample, room: &Room, inputs: &[u64]) -> Result<Vec<u8>> {
-        let (many, size, (runs, apart, run)) = (inputs.len(), usize::from(self.params.dtype.size), room.runs);
-        let mut copies = Copies::default();
-        for (k, (stack, &step)) in sample.stacks.iter().zip(&room.steps).enumerate() {
-            gather(&mut copies, stack, inputs, (room.stack(k, 0), step), size)?;
-        }
-        // SAFETY: boxes of the chunks, and the stream's own memory.
-        #[allow(unsafe_code)]
-        unsafe {
-            copies.start(self.device, stream)?;
-        }
-        let mut numbers = memory::zeros::<u8>(many * runs * run)?;
-        if numbers.is_empty() {
-            return Ok(numbers);
-        }
-        let gathered = sample.looked_at().map(|stack| [room.stack(stack, 0)]);
-        let (starts, step) = match &gathered {
-            Some(start) => (&start[..], room.steps[sample.looked_at().unwrap_or(0)]),
-            None => (inputs, 0),
-        };
-        let mut copies = Copies::default();
-        for (n, &at) in starts.iter().enumerate() {
-            let from = Side { at, steps: &[step, apart, size].map(|n| n as isize) };
-            let at = room.output + (room.numbers_at + n * runs * run) as u64;
-            let to = Side { at, steps: &[runs * run, run, size].map(|n| n as isize) };
-            copies.add(from, to, &[many / starts.len(), runs, run / size].map(|n| n as u64), size)?;
-        }
-        // SAFETY: runs of the chunks or of what was gathered of them, and the stream's own memory.
-        #[allow(unsafe_code)]
-        unsafe {
-            copies.start(self.device, stream)?;
-        }
-        stream.download(Buffer::Output, vec![(room.numbers_at, &mut numbers[..])], 1)?;
-        Ok(numbers)
+        Ok(Some(lens))
     }
 }
 
-/// Where the samples of some chunks are: each stack of all chunks, the numbers that are looked at, the frames.
-struct Room {
-    output: u64,
-    stacks_at: Vec<usize>,
-    /// Bytes from a chunk's stack to the next chunk's.
-    steps: Vec<usize>,
-    numbers_at: usize,
-    /// How many runs of numbers, bytes from one to the next, and of each.
-    runs: (usize, usize, usize),
-    frames_at: usize,
-}
-
-impl Room {
-    /// For as many chunks, and frames of as many bytes.
-    fn new(open: &Open<'_>, stream: &mut OwnStream, sample: &Sample, (many, frame): (usize, usize)) -> Result<Room> {
-        let size = usize::from(open.params.dtype.size);
-        let steps: Vec<usize> = sample.stacks.iter().map(|s| (s.len() * size).next_multiple_of(ALIGN)).collect();
-        let stacks_at = offsets(steps.iter().map(|step| step * many));
-        let numbers_at = *stacks_at.last().expect("an end");
-        let runs = match sample.looked_at() {
-            _ if open.is_wide => (0, 0, 0),
-            Some(stack) => scaled::runs(sample.stacks[stack].len() * size, size),
-            None => scaled::runs(open.raw_len, size),
-        };
-        let frames_at = numbers_at + (many * runs.0 * runs.2).next_multiple_of(ALIGN);
-        let output = stream.reserve(Buffer::Output, frames_at + many * frame)?;
-        Ok(Room { output, stacks_at, steps, numbers_at, runs, frames_at })
-    }
-
-    /// The address of a stack of chunk `n`.
-    fn stack(&self, stack: usize, n: usize) -> u64 {
-        self.output + (self.stacks_at[stack] + n * self.steps[stack]) as u64
-    }
-}
-
-/// Lengths of frames of samples, [`NOT_TRIED`] of those that were not made, and numbers that were looked at.
-struct Lengths {
-    lens: Vec<[u64; 3]>,
-    numbers: Vec<u8>,
-}
-
+/// The length of a frame that was not made.
 const NOT_TRIED: u64 = u64::MAX;
-
-/// The stack of the lossless candidate; `None`: all of the chunk.
-fn stacks_of(sample: &Sample) -> Vec<&Stack> {
-    sample.of[LOSSLESS].iter().map(|&k| &sample.stacks[k]).collect()
-}
 
 /// Adds copies of the boxes of a stack of each chunk to `to.0`, `to.1` bytes from one chunk's to the next one's.
 /// Chunks that lie at equal distances are copied together.

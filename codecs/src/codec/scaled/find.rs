@@ -21,13 +21,11 @@ use crate::error::Result;
 use crate::memory;
 use crate::params::{Class, Params};
 
-/// Numbers of a run of the sample: neighbours show the unit of a clock. One number in 16 is looked at, so that it
-/// costs little beside encoding; runs at most, and at least: of tiles, and of a smaller chunk.
+/// Numbers of a run: neighbours show the unit of a clock. In so few runs looking costs little beside encoding; of less
+/// than a tile one number in 16 is looked at.
 const RUN_VALUES: usize = 64;
-const PART_OF_SAMPLE: usize = 16;
-const MOST_RUNS: usize = 32;
-const RUNS_OF_TILES: usize = 16;
-const RUNS_OF_CHUNK: usize = 4;
+const RUNS: std::ops::RangeInclusive<usize> = 4..=16;
+const PART_OF_CHUNK: usize = 16;
 /// Fewer numbers than this decide nothing.
 const DECIDING_VALUES: usize = 16;
 /// If most multiples occur, at least one in four numbers follows its neighbour by one unit.
@@ -70,26 +68,26 @@ pub(crate) struct Found {
     numbers: Vec<i64>,
 }
 
-/// Runs of a sample of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each. Of a
-/// sample of whole tiles, whose rows have even lengths, an odd number of values lies from one run to the next, so that
-/// they do not all stand in the same columns; a smaller one is a chunk with rows of its own.
+/// Runs of numbers of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each. Rows
+/// mostly have even lengths: an odd number of values lies from one run to the next, so that they do not all stand in
+/// the same columns.
 pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
     let values = len / size;
     let is_tiles = values >= LORENZO_TILE;
-    let least = if is_tiles { RUNS_OF_TILES } else { RUNS_OF_CHUNK };
-    let runs = (values / RUN_VALUES / PART_OF_SAMPLE).clamp(least, MOST_RUNS);
+    let part = if is_tiles { 1 } else { PART_OF_CHUNK };
+    let runs = (values / RUN_VALUES / part).clamp(*RUNS.start(), *RUNS.end());
     let apart = if is_tiles { (values / (runs + 1)) | 1 } else { (values / runs).max(RUN_VALUES) };
     let count = if is_tiles { runs } else { values / apart };
     (count, apart * size, RUN_VALUES * size)
 }
 
-/// The runs of a sample of numbers of `size` bytes that are looked at, one behind the other.
-pub fn looked_at(sample: &[u8], size: usize) -> Vec<u8> {
-    let (count, apart, run) = runs(sample.len(), size);
-    (0..count).flat_map(|k| &sample[k * apart..k * apart + run]).copied().collect()
+/// The runs of numbers of `size` bytes that are looked at, one behind the other.
+pub(crate) fn looked_at(numbers: &[u8], size: usize) -> Vec<u8> {
+    let (count, apart, run) = runs(numbers.len(), size);
+    (0..count).flat_map(|k| &numbers[k * apart..k * apart + run]).copied().collect()
 }
 
-/// Looks at these numbers, runs of a sample.
+/// Looks at these numbers, runs of a chunk.
 pub(crate) fn find(params: &Params, numbers: &[u8]) -> Found {
     match params.dtype.size {
         4 => among(params, numbers.chunks_exact(4).map(|b| bits_of(params, b) as u32 as i32).collect()),
