@@ -11,15 +11,12 @@ everywhere. resources.toml has these shares, and what each kernel takes of a mul
 
 import functools
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-# Records of the same kernels and fields, three hours apart: of an H200 and of an H100.
-PAIR = "b8ddffc2", "79d55ebe"
 # The share of the bandwidth that the search for a range reaches on both, and how sharply the longer of two times that
 # overlap decides: 2.5 to 4 fit the pair alike.
 REACHED, SHARP = 0.9, 3
@@ -72,11 +69,11 @@ class Cell(NamedTuple):
 Cells = dict[tuple[str, str], Cell]
 
 
-def cells(record: str) -> Cells:
-    """Rows of the table `device`, by field and request."""
+def cells(table: str) -> Cells:
+    """Rows of a record's table `device`, by field and request."""
     row = re.compile(r"(\w+) +(\w.*?)  +([\d.]+) +(\d+) +(\d+) +([\d.]+) *(.*)")
     found = {}
-    for m in filter(None, map(row.fullmatch, tomllib.loads(record)["speed"]["device"].splitlines())):
+    for m in filter(None, map(row.fullmatch, table.splitlines())):
         mb = float(m[3])
         kernels = {name: float(ms) for name, ms in re.findall(r"(\w+) ([\d.]+)", m[7])}
         found[m[1], m[2]] = Cell(mb, (mb / float(m[4]), mb / float(m[5])), float(m[6]), kernels)
@@ -181,8 +178,8 @@ def off(found: dict[tuple[str, ...], float], seen: dict[tuple[str, ...], float])
 
 def check(model: Model) -> None:
     """Prints how the H100's record follows from the H200's, and back; and the CTAs of variants that were measured."""
-    git = ["git", "-C", str(HERE), "show"]
-    records = [cells(subprocess.check_output([*git, f"{c}:tests/gpu/record.toml"], text=True)) for c in PAIR]
+    pair = tomllib.loads((HERE / "pair.toml").read_text())
+    records = [cells(pair[device]) for device in ("H200", "H100")]
 
     def all_of(made: Cells, source: Device, device: Device, whole: bool) -> dict[tuple[str, ...], float]:
         return {(*key, name): ms for key, cell in made.items()
@@ -214,7 +211,8 @@ def expect(model: Model) -> None:
         of = [(d, model.table[f"sm_{d.arch}"][name]) for d in SHOWN]
         row([f"`{name}`", f"{of[0][1][2] / 1e3:.1f}",
              *(f"{k[0]}, {k[1]}, {model.ctas(name, d)}, {k[4] / 1e3:.0f}" for d, k in of)])
-    large = {key: cell for key, cell in cells((HERE / "record.toml").read_text()).items() if cell.mb >= 150}
+    recorded = tomllib.loads((HERE / "record.toml").read_text())["speed"]["device"]
+    large = {key: cell for key, cell in cells(recorded).items() if cell.mb >= 150}
     row(["request", *(d.name for d in DEVICES)])
     for request in dict.fromkeys(request for _, request in large):
         speeds = []
