@@ -29,13 +29,14 @@
 use super::chunk::Chunk;
 use super::kept::Kept;
 use super::planes::Value;
+pub use super::sample::requests;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
 pub use super::trial::{BY_CHOICE, Taken};
 use super::{scaled, trial};
 use crate::bound::Used;
 use crate::error::Result;
 use crate::parallel;
-use crate::params::{Bound, Codec, Mode, Request};
+use crate::params::{Bound, Codec, Request};
 
 /// In hundredths of lorenzo's length: how long the others may be where all of the chunk was encoded, where a larger
 /// sample was, where a first one was, and where that leaves less than `SMOOTH_PART`: lorenzo interpolates it, and seams
@@ -55,15 +56,6 @@ const NOT_TRIED_PART: u128 = 4;
 /// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
 /// shorter, of others it would save next to nothing of the file.
 const SHORT: u128 = 512;
-
-/// What each candidate is asked where this is asked of the writer.
-pub fn requests(asked: Request) -> [Request; 3] {
-    let fast = if asked.bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
-    let mut all = [Request { codec: Codec::Lorenzo, ..asked }; 3];
-    all[LOSSLESS] = Request::new(Codec::Planes, Bound::Lossless);
-    all[FAST] = Request { codec: fast, ..asked };
-    all
-}
 
 /// What every codec is asked where the shortest frame of all is wanted; what takes longest comes last.
 pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
@@ -181,7 +173,7 @@ mod tests {
     use super::*;
     use crate::Cpu;
     use crate::codec::{self, chunk::Settled};
-    use crate::params::{Class, Dtype, Params};
+    use crate::params::{Class, Dtype, Mode, Params};
 
     /// The value at a place.
     type Field = fn(usize) -> f32;

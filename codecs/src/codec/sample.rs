@@ -18,7 +18,7 @@ use super::planes::shape::Shape;
 use crate::constants::{LORENZO_TILE, PLANES_TILE};
 use crate::error::Result;
 use crate::frame::STORED_HEADER;
-use crate::params::{Extents, Mode, Params, Request};
+use crate::params::{Bound, Codec, Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
@@ -127,6 +127,15 @@ pub struct Sample {
 pub const LOSSLESS: usize = 0;
 pub(crate) const FAST: usize = 1;
 pub(crate) const LORENZO: usize = 2;
+
+/// What each candidate is asked where this is asked of the writer.
+pub fn requests(asked: Request) -> [Request; 3] {
+    let fast = if asked.bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
+    let mut all = [Request { codec: Codec::Lorenzo, ..asked }; 3];
+    all[LOSSLESS] = Request::new(Codec::Planes, Bound::Lossless);
+    all[FAST] = Request { codec: fast, ..asked };
+    all
+}
 
 impl Sample {
     /// The sample of a chunk. `None` where no memory holds the chunk.
@@ -348,7 +357,7 @@ fn along(extents: [usize; 3], part: [usize; 3]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::params::{Bound, Codec, Dtype};
+    use crate::params::Dtype;
 
     const RANKS: [&[u64]; 17] = [
         &[40_000],

@@ -20,11 +20,10 @@
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Scale, Way};
-use super::sample::{LOSSLESS, Looked, Sample};
+use super::sample::{LOSSLESS, Looked, Sample, requests};
 use super::scaled::{self, Found};
-use super::{auto, exact};
+use super::{exact, lorenzo, planes, szx};
 use crate::bound::{Tolerance, Used};
-use crate::codec;
 use crate::error::Result;
 use crate::params::{Bound, Codec, Params, Request};
 
@@ -111,7 +110,7 @@ impl Trial {
     /// How the chunk is coded without loss, if that is shorter by the sample, which `chunk` has.
     pub fn shorter(&self, chunk: &Chunk<'_>, raw_len: usize, sample: &Sample, taken: &Taken) -> Result<Option<Coded>> {
         let Some(stacked) = sample.params(chunk.params, LOSSLESS, BY_CHOICE) else { return Ok(None) };
-        let request = auto::requests(chunk.params.request)[taken.candidate];
+        let request = requests(chunk.params.request)[taken.candidate];
         let (chunk, values) = (Chunk { params: &stacked, ..*chunk }, raw_len / usize::from(stacked.dtype.size));
         let multiples = self.unit.map(|scale| Kept::Scaled(Way { scale, order: 0, inner: Inner::Lorenzo }));
         let mut frame = Vec::new();
@@ -129,8 +128,13 @@ impl Trial {
         if multiples.is_none() && sample.of[LOSSLESS].is_some() {
             // What was taken by a smaller sample may be shorter than that said.
             let chunk = Chunk { params: &Params { request, ..stacked }, used: Some(self.used), ..chunk };
-            let is_coded = codec::encode(&chunk, &mut frame)?;
-            if is_coded && len.is_none_or(|len| gain * whole(len) > 100 * whole(frame.len() as u64)) {
+            let encode = match request.codec {
+                Codec::Lorenzo => lorenzo::ENCODE,
+                Codec::Szx => szx::ENCODE,
+                _ => planes::ENCODE,
+            };
+            if encode(&chunk, &mut frame)? && len.is_none_or(|len| gain * whole(len) > 100 * whole(frame.len() as u64))
+            {
                 return Ok(None);
             }
         }
