@@ -49,14 +49,6 @@ const SMOOTH_PART: u128 = 8;
 /// Where less than this part of a first sample is left, the seams are most of what lorenzo takes, and lorenzo is taken.
 /// Where less is left without loss, the sample is next to constant, and a few places elsewhere make the chunk's length.
 const THIN_PART: u128 = 48;
-/// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
-/// bound leaves: coding them exactly never saves more. Where it is not tried it counts as this part of the raw bytes.
-const NEAR_LOSSLESS: u128 = 2;
-const NOT_TRIED_PART: u128 = 4;
-/// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
-/// shorter, of others it would save next to nothing of the file.
-const SHORT: u128 = 512;
-
 /// What every codec is asked where the shortest frame of all is wanted; what takes longest comes last.
 pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
     let lossy = [Codec::Lorenzo, Codec::Dense, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
@@ -65,10 +57,10 @@ pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
 }
 
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes;
-/// where it `loses`, lossless was not tried. `None`: the sample does not do, and there is more to look at.
+/// where it `loses`, lossless is not taken. `None`: the sample does not do, and there is more to look at.
 pub fn take(sample: &Sample, lens: [u64; 3], loses: bool, values: usize, raw_len: usize) -> Option<Taken> {
-    let [exact, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| sample.whole(k, lens[k], values, raw_len));
-    let lossless = if loses { u128::MAX } else { exact };
+    let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| sample.whole(k, lens[k], values, raw_len));
+    let lossless = if loses { u128::MAX } else { lossless };
     let best = lossless.min(fast);
     let is_less = |len: u128, part: u128| len < raw_len as u128 / part;
     let gain = match sample.is_all {
@@ -90,9 +82,8 @@ pub fn take(sample: &Sample, lens: [u64; 3], loses: bool, values: usize, raw_len
         return None;
     }
     let len = [lossless, fast, lorenzo][candidate];
-    let is_short = len < raw_len as u128 / SHORT;
-    let exact = if loses { raw_len as u128 / NOT_TRIED_PART } else { exact };
-    let is_near_lossless = exact < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
+    // A sixteenth of f32 and a 64th of f64: of less a unit and few distinct values would save next to nothing.
+    let is_near_lossless = (raw_len / values).pow(2) as u128 * len > raw_len as u128;
     Some(Taken { candidate, len, is_near_lossless })
 }
 

@@ -44,6 +44,7 @@ const FEW_GAIN: u128 = 110;
 pub const BY_CHOICE: Request = Request::new(Codec::Auto, Bound::Lossless);
 
 /// The candidate that was taken.
+#[derive(PartialEq)]
 pub struct Taken {
     pub candidate: usize,
     /// Bytes that the chunk takes so.

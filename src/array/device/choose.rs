@@ -4,11 +4,11 @@
 //!
 //! ```text
 //! boxes    the values by which the order is chosen, gathered by one launch; the host chooses
-//! numbers  some of each chunk come to the host: whether the lossless candidate is tried, and others without loss
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
 //! rule     the same again, with a larger sample, for chunks whose sample is next to constant
+//! numbers  some of the chunks where they say which candidate is taken, or of which much is left, come to the host
 //! exactly  of chunks that may be as short without loss whose numbers are multiples of a unit, or few, a sample comes
 //!          to the host, which codes it
 //! ```
@@ -34,6 +34,9 @@ use codecs::codec::{self, half};
 use codecs::error::Result;
 use codecs::params::Params;
 use codecs::{memory, parallel};
+
+/// Chunks whose numbers a thread looks at while another one is started.
+const LOOKS_OF_A_THREAD: usize = 16;
 
 /// What is to be chosen for: dense chunks at these addresses.
 pub(super) struct Open<'a> {
@@ -87,57 +90,60 @@ impl Open<'_> {
         let mut chosen = vec![None; self.inputs.len()];
         let used = self.bounds(stream)?;
         let requests = requests(self.params.request);
-        let numbers = self.numbers(stream)?;
-        let of = |i: usize| &numbers[i * numbers.len() / self.inputs.len()..][..numbers.len() / self.inputs.len()];
-        let loses = parallel::map(self.inputs.len(), threads, |i| loses(self.params, of(i), used[i]));
         let mut open: Vec<usize> = (0..self.inputs.len()).filter(|&i| self.has_bound(used[i])).collect();
         for looked in Looked::EACH {
             let Some(sample) = Sample::under_a_bound(self.params, looked) else { break };
             if open.is_empty() {
                 break;
             }
-            let Some(lens) = self.sample_lens(stream, &sample, &open, &used, &loses)? else { break };
+            let Some(lens) = self.sample_lens(stream, &sample, &open, &used)? else { break };
             let values = self.raw_len / usize::from(self.params.dtype.size);
+            // A frame that the kernels leave to the CPU says nothing.
+            let is_said = |n: usize| !lens[n].contains(&0);
+            let take = |n: usize, loses| take(&sample, lens[n], loses, values, self.raw_len).filter(|_| is_said(n));
+            // The numbers of most chunks do not matter.
+            let matter =
+                |&n: &usize| take(n, true).is_some_and(|t| t.is_near_lossless) || take(n, true) != take(n, false);
+            let seen: Vec<usize> = (0..open.len()).filter(|n| !self.is_wide && is_said(*n)).filter(matter).collect();
+            let numbers = self.numbers(stream, &seen.iter().map(|&n| self.inputs[open[n]]).collect::<Vec<_>>())?;
             let mut near = Vec::new();
-            for (&i, lens) in open.iter().zip(&lens) {
-                // A frame that the kernels leave to the CPU says nothing.
-                let taken = take(&sample, *lens, loses[i], values, self.raw_len).filter(|_| !lens.contains(&0));
-                let Some(taken) = taken else { continue };
+            for (n, &i) in open.iter().enumerate() {
+                let numbers = seen.binary_search(&n).map_or(&[][..], |k| &numbers[k]);
+                let Some(taken) = take(n, loses(self.params, numbers, used[i])) else { continue };
                 let params = Params { request: requests[taken.candidate], ..*self.params };
                 chosen[i] = Some(Chosen { params, used: Some(used[i]), kept: None });
                 if taken.is_near_lossless && !self.is_wide {
-                    near.push((i, taken));
+                    near.push((i, taken, numbers));
                 }
             }
-            // Most chunks are settled by the numbers.
-            let trials = parallel::map(near.len(), threads, |n| {
-                let (i, taken) = &near[n];
-                look_exactly(self.params, of(*i), self.raw_len, used[*i], taken)
+            // Most chunks are settled by the numbers, some of which a thread looks at while another one is started.
+            let trials = parallel::map(near.len(), threads.min(near.len() / LOOKS_OF_A_THREAD), |n| {
+                let (i, taken, numbers) = &near[n];
+                look_exactly(self.params, numbers, self.raw_len, used[*i], taken)
             });
-            let tried = near.into_iter().zip(trials).filter_map(|((i, taken), trial)| Some((i, taken, trial?)));
+            let tried = near.into_iter().zip(trials).filter_map(|((i, taken, _), trial)| Some((i, taken, trial?)));
             let sample = sample.for_trial();
             let (few, units): (Vec<_>, Vec<_>) = tried.partition(|(.., trial)| trial.wants_more(&sample));
             self.choose_exactly(stream, &sample, units, threads, &mut chosen)?;
             if let Some(larger) = Sample::new(self.params, Looked::AtAll) {
                 self.choose_exactly(stream, &larger, few, threads, &mut chosen)?;
             }
-            let undecided = |n: usize| chosen[open[n]].is_none() && !lens[n].contains(&0);
-            open = (0..open.len()).filter(|&n| undecided(n)).map(|n| open[n]).collect();
+            open = (0..open.len()).filter(|&n| chosen[open[n]].is_none() && is_said(n)).map(|n| open[n]).collect();
         }
         Ok(chosen)
     }
 
-    /// The numbers of each chunk that are looked at, of one chunk behind the other; none of 16-bit floats.
-    fn numbers(&self, stream: &mut OwnStream) -> Result<Vec<u8>> {
+    /// The numbers that are looked at of each of these chunks.
+    fn numbers(&self, stream: &mut OwnStream, inputs: &[u64]) -> Result<Vec<Vec<u8>>> {
         let size = usize::from(self.params.dtype.size);
-        let (runs, apart, run) = if self.is_wide { (0, 0, 0) } else { scaled::runs(self.raw_len, size) };
-        let mut numbers = memory::zeros::<u8>(self.inputs.len() * runs * run)?;
-        if numbers.is_empty() {
+        let (runs, apart, run) = scaled::runs(self.raw_len, size);
+        let mut numbers = vec![vec![0; runs * run]; inputs.len()];
+        if runs == 0 || inputs.is_empty() {
             return Ok(numbers);
         }
-        let output = stream.reserve(Buffer::Output, numbers.len())?;
+        let output = stream.reserve(Buffer::Output, inputs.len() * runs * run)?;
         let mut copies = Copies::default();
-        for (n, &at) in self.inputs.iter().enumerate() {
+        for (n, &at) in inputs.iter().enumerate() {
             let from = Side { at, steps: &[apart as isize, size as isize] };
             let to = Side { at: output + (n * runs * run) as u64, steps: &[run as isize, size as isize] };
             copies.add(from, to, &[runs as u64, (run / size) as u64], size)?;
@@ -147,7 +153,8 @@ impl Open<'_> {
         unsafe {
             copies.start(self.device, stream)?;
         }
-        stream.download(Buffer::Output, vec![(0, &mut numbers[..])], 1)?;
+        let wanted = numbers.iter_mut().enumerate().map(|(n, own)| (n * runs * run, &mut own[..])).collect();
+        stream.download(Buffer::Output, wanted, 1)?;
         Ok(numbers)
     }
 
@@ -284,15 +291,14 @@ impl Open<'_> {
             .collect())
     }
 
-    /// Lengths of the candidates' frames of the samples of these chunks; [`NOT_TRIED`] without loss of those that lose.
-    /// `None`: the GPU cannot encode one of the samples.
+    /// Lengths of the candidates' frames of the samples of these chunks. `None`: the GPU cannot encode one of the
+    /// samples.
     fn sample_lens(
         &self,
         stream: &mut OwnStream,
         sample: &Sample,
         open: &[usize],
         used: &[Used],
-        loses: &[bool],
     ) -> Result<Option<Vec<[u64; 3]>>> {
         let (many, size) = (open.len(), usize::from(self.params.dtype.size));
         let mut plans = Vec::new();
@@ -317,41 +323,32 @@ impl Open<'_> {
         unsafe {
             copies.start(self.device, stream)?;
         }
-        let is_tried = |k: usize, n: usize| k != LOSSLESS || !loses[open[n]];
-        let tried = |k: usize| (0..many).filter(|&n| is_tried(k, n)).collect();
-        let tried: Vec<Vec<usize>> = (0..plans.len()).map(tried).collect();
-        let works = offsets(plans.iter().zip(&tried).map(|(plan, tried)| EncodeGroup::work_len(plan, tried.len())));
+        let works = offsets(plans.iter().map(|plan| EncodeGroup::work_len(plan, many)));
         stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
         stream.expect(plans.len() * 8 * many)?;
-        for (k, plan) in plans.iter().enumerate().filter(|(k, _)| !tried[*k].is_empty()) {
-            let bounded: Vec<EncodePlan> = tried[k].iter().map(|&n| plan.under(used[open[n]])).collect();
-            let place = |(&n, plan)| {
+        for (k, plan) in plans.iter().enumerate() {
+            let bounded: Vec<EncodePlan> = open.iter().map(|&i| plan.under(used[i])).collect();
+            let place = |(n, plan)| {
                 let own = |stack: usize| output + (stacks_at[stack] + n * steps[stack]) as u64;
                 let input = sample.of[k].map_or(inputs[n], own);
                 Placed { plan, input, frame: output + (frames_at + n * frame) as u64 }
             };
-            let placed: Vec<Placed<'_>> = tried[k].iter().zip(&bounded).map(place).collect();
+            let placed: Vec<Placed<'_>> = bounded.iter().enumerate().map(place).collect();
             let group = EncodeGroup::new(self.device, stream, &placed, works[k])?;
             group.start(stream)?;
-            stream.start_get(Buffer::Work, group.lengths_at(), 8 * tried[k].len(), k * 8 * many)?;
+            stream.start_get(Buffer::Work, group.lengths_at(), 8 * many, k * 8 * many)?;
         }
         stream.wait()?;
         let lengths = stream.got(plans.len() * 8 * many).as_chunks().0;
-        let mut lens = vec![[NOT_TRIED; 3]; many];
+        let length = |k: usize, n: usize| u64::from_le_bytes(lengths[k * many + n]);
         for (k, plan) in plans.iter().enumerate() {
-            for (&n, len) in tried[k].iter().zip(&lengths[k * many..]) {
-                lens[n][k] = u64::from_le_bytes(*len);
-                if lens[n][k] > plan.encoding.capacity as u64 {
-                    return Err(Failure::other("a kernel wrote no frame").into());
-                }
+            if (0..many).any(|n| length(k, n) > plan.encoding.capacity as u64) {
+                return Err(Failure::other("a kernel wrote no frame").into());
             }
         }
-        Ok(Some(lens))
+        Ok(Some((0..many).map(|n| std::array::from_fn(|k| length(k, n))).collect()))
     }
 }
-
-/// The length of a frame that was not made.
-const NOT_TRIED: u64 = u64::MAX;
 
 /// Adds copies of the boxes of a stack of each chunk to `to.0`, `to.1` bytes from one chunk's to the next one's.
 /// Chunks that lie at equal distances are copied together.
