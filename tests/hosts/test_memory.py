@@ -30,7 +30,8 @@ def series(program, *args, threads, cwd):
 @pytest.mark.parametrize("whose", ["own", "host"])
 def test_every_request_for_memory_may_fail(codec, word, dtype, whose, program, tmp_path):
     writing, _ = series(program, "fail", word, dtype, "16x32x32", whose, 1, threads=1, cwd=tmp_path)
-    assert "stored" in writing and "no memory" in writing, writing
+    # Where choosing a codec finds no memory, coding mostly does.
+    assert ("stored" in writing or codec == "auto") and "coded" in writing and "no memory" in writing, writing
 
 
 @pytest.mark.parametrize("codec, word, dtype", [CODECS[0], CODECS[1], CODECS[4]], ids=["szx", "lorenzo", "ndzip"])

@@ -16,9 +16,9 @@
 //!              the chunk would take so
 //! rule         lossless where it is at most as long as fast, and at most 1.15 times as long as lorenzo;
 //!              fast where it is at most 1.15 times as long as lorenzo, for it is several times as fast;
-//!              else lorenzo. By a larger sample 1.1 times, and by a first one 1.05 times. Seams make lorenzo longer
-//!              than it is, the more the less is left: 0.9 times where a first sample leaves less than 1/8, and one
-//!              that leaves less than 1/48 goes to lorenzo
+//!              else lorenzo. By a larger sample 1.1 times, and by a first one of a larger chunk 1.05 times. Seams make
+//!              lorenzo longer than it is, the more the less is left: 0.9 times where a first sample leaves less than
+//!              1/8, and one that leaves less than 1/48 goes to lorenzo
 //! exactly      where the chunk is shorter without loss than by what was taken, nothing is lost: trial.rs
 //! ```
 //!
@@ -38,7 +38,7 @@ use crate::error::Result;
 use crate::parallel;
 use crate::params::{Bound, Codec, Request};
 
-/// In hundredths of lorenzo's length: how long the others may be where all of the chunk was encoded, where a larger
+/// In hundredths of lorenzo's length: how long the others may be where lorenzo encoded all of the chunk, where a larger
 /// sample was, where a first one was, and where that leaves less than `SMOOTH_PART`: lorenzo interpolates it, and seams
 /// lengthen it by 5 to 60. Between the latter and lorenzo's a larger sample says more.
 const GAIN: u128 = 115;
@@ -49,6 +49,14 @@ const SMOOTH_PART: u128 = 8;
 /// Where less than this part of a first sample is left, the seams are most of what lorenzo takes, and lorenzo is taken.
 /// Where less is left without loss, the sample is next to constant, and a few places elsewhere make the chunk's length.
 const THIN_PART: u128 = 48;
+/// A unit and few distinct values are looked for if planes without a bound takes less than twice the bytes that the
+/// bound leaves: coding them exactly never saves more. Where that loses it counts as this part of the raw bytes.
+const NEAR_LOSSLESS: u128 = 2;
+const LOSES_PART: u128 = 2;
+/// They are not looked for where less than this part of a chunk is left: of constant chunks a dictionary's frame is no
+/// shorter, of others it would save next to nothing of the file.
+const SHORT: u128 = 512;
+
 /// What every codec is asked where the shortest frame of all is wanted; what takes longest comes last.
 pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
     let lossy = [Codec::Lorenzo, Codec::Dense, Codec::Planes, Codec::Szx].map(|codec| Request { codec, ..asked });
@@ -59,8 +67,8 @@ pub(crate) fn everything(asked: Request, is_lossy: bool) -> Vec<Request> {
 /// The rule, by the lengths of the candidates' frames of a sample, of a chunk of `values` values in `raw_len` bytes;
 /// where it `loses`, lossless is not taken. `None`: the sample does not do, and there is more to look at.
 pub fn take(sample: &Sample, lens: [u64; 3], loses: bool, values: usize, raw_len: usize) -> Option<Taken> {
-    let [lossless, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| sample.whole(k, lens[k], values, raw_len));
-    let lossless = if loses { u128::MAX } else { lossless };
+    let [exact, fast, lorenzo] = [LOSSLESS, FAST, LORENZO].map(|k| sample.whole(k, lens[k], values, raw_len));
+    let (lossless, exact) = if loses { (u128::MAX, raw_len as u128 / LOSES_PART) } else { (exact, exact) };
     let best = lossless.min(fast);
     let is_less = |len: u128, part: u128| len < raw_len as u128 / part;
     let gain = match sample.is_all {
@@ -82,8 +90,8 @@ pub fn take(sample: &Sample, lens: [u64; 3], loses: bool, values: usize, raw_len
         return None;
     }
     let len = [lossless, fast, lorenzo][candidate];
-    // A sixteenth of f32 and a 64th of f64: of less a unit and few distinct values would save next to nothing.
-    let is_near_lossless = (raw_len / values).pow(2) as u128 * len > raw_len as u128;
+    let is_short = len < raw_len as u128 / SHORT;
+    let is_near_lossless = exact < NEAR_LOSSLESS * (raw_len / values) as u128 * len && !is_short;
     Some(Taken { candidate, len, is_near_lossless })
 }
 

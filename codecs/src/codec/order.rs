@@ -7,7 +7,7 @@
 //! swapped    ba × y × x      a goes on instead: a and b exchanged in memory, and in the frame (FORMAT.md §5)
 //! flat       a × b × yx      both go on, and the rows of a plane are one row   } `lorenzo` alone: tiles of `planes`
 //! stacked    a × by × x      a goes on, and the planes of a step are one       } have fixed sides
-//! sample     64 boxes of 2 × 2 × 2 × 33 values, as the integers that predictors see
+//! sample     16 to 64 boxes of 2 × 2 × 2 × 33 values, as the integers that predictors see
 //! cost       bits of the differences along each set of the four axes. What an order costs: the best set of axes that
 //!            it has, where a tile's first values, and those where a step of the merged axis is none of its last axis,
 //!            go without the axis

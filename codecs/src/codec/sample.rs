@@ -6,6 +6,8 @@
 //! parts      that tile, and the same box for planes, where tiles of planes fill it: 16 × 16 × 32, 128 × 64 or 8192
 //!            values. Where they do not, the two tiles of planes in which it begins and has its middle. 8192 values in
 //!            a row from where it begins for szx
+//! small      of a chunk of at most 32 Ki values lorenzo and szx have all, and planes quarters of tiles around such
+//!            places, as many as are a tile
 //! stack      the parts of a codec, one behind the other along the slowest axis along which the chunk goes on: an array
 //!            whose tiles lie in one part each, and so is coded as the tiles are in the chunk. In a first look a part
 //!            is a quarter of such a box, cut across that axis: what four places say of a chunk is worth three seams
@@ -119,7 +121,7 @@ pub struct Sample {
     pub of: [Option<usize>; 3],
     /// Values that tiles of planes are filled up with at the chunk's border, where the chunk is not all sample.
     filling: usize,
-    /// Whether there is more to look at.
+    /// Whether there is no more to look at.
     pub(crate) is_all: bool,
 }
 
@@ -157,7 +159,7 @@ impl Sample {
         match shared(&grid, &shape) {
             Some(part) => stacks.push(of_grid(&grid, part, &places, cuts)),
             None => {
-                let planes = of_planes(&shape, &places, cuts, &[Place::begin, Place::middle]);
+                let planes = of_planes(&shape, &places, cuts);
                 stacks.extend([planes, of_grid(&grid, grid.tile_sides(), &places, cuts)]);
                 of[LORENZO] = Some(1);
             }
@@ -172,7 +174,8 @@ impl Sample {
     }
 
     /// The sample by which a codec under a bound is chosen. Of a small chunk `lorenzo`, which is mostly taken, encodes
-    /// all at once, and `planes` what makes a tile; all of it is looked at before anything else is taken.
+    /// all at once, and so does szx; `planes` encodes parts that are a tile together. All of it is looked at before
+    /// anything but `lorenzo` is taken.
     pub fn under_a_bound(params: &Params, looked: Looked) -> Option<Sample> {
         let extents = params.extents.as_slice();
         let (grid, shape) = (Grid::new(extents, LORENZO_TILE)?, Shape::for_extents(extents)?);
@@ -180,11 +183,10 @@ impl Sample {
             n if n > SMALL_CHUNK_VALUES => Sample::new(params, looked),
             n if n < ALL_VALUES || looked == Looked::AtAll => Some(Sample::of_all()),
             n => {
-                let places: Vec<Place> = (0..QUARTERS).map(|k| Place::new(&grid, k)).collect();
-                let stacks = vec![of_planes(&shape, &places, QUARTERS, &[Place::begin])];
                 let is_szx = params.request.bound.mode() == Mode::PointwiseRelative;
                 let of = [Some(0), Some(0).filter(|_| !is_szx), None];
-                Some(Sample { stacks, of, filling: shape.grid.tiles() * PLANES_TILE - n, is_all: false })
+                let filling = shape.grid.tiles() * PLANES_TILE - n;
+                Some(Sample { stacks: vec![of_a_tile(&grid, &shape)], of, filling, is_all: false })
             }
         }
     }
@@ -268,14 +270,6 @@ impl Place {
         let [a, b, c] = tile.extents;
         Place { at, begin: grid.row(&tile, 0, 0), middle: grid.row(&tile, a / 2, b / 2) + c / 2 }
     }
-
-    fn begin(&self) -> usize {
-        self.begin
-    }
-
-    fn middle(&self) -> usize {
-        self.middle
-    }
 }
 
 /// Extents of parts that are for lorenzo and for planes. `None`: tiles of planes do not fill what is like a tile of
@@ -313,23 +307,49 @@ fn of_grid(grid: &Grid, part: [usize; 3], places: &[Place], cuts: usize) -> Stac
     Stack { part, axis, steps, starts }
 }
 
-/// Tiles of planes around each of these values of each place, or the `cuts`th part of each, as many of each component.
-fn of_planes(shape: &Shape, places: &[Place], cuts: usize, each: &[fn(&Place) -> usize]) -> Stack {
+/// Tiles of planes around these places, or the `cuts`th part of each, as many of each component.
+fn of_planes(shape: &Shape, places: &[Place], cuts: usize) -> Stack {
     let (extents, components) = shape.of_one_component();
     let sides = shape.grid.tile_sides();
     let part: [usize; 3] = std::array::from_fn(|k| sides[k].min(extents[k]));
     let (part, axis) = cut(extents, part, cuts);
     let [_, b, c] = extents;
     let steps = [b * c * components, c * components, components];
-    let tiles = places.iter().flat_map(|place| each.iter().map(move |at| at(place))).enumerate();
+    let tiles = places.iter().flat_map(|place| [place.begin, place.middle]).enumerate();
     let tiles = tiles.map(|(k, at)| {
         let at = at / components;
         let at = [at / c / b, at / c % b, at % c];
         // Components may differ as much as places do.
-        start(extents, part, steps, at) + k * components / (each.len() * places.len())
+        start(extents, part, steps, at) + k * components / (2 * places.len())
     });
     let mut starts: Vec<usize> = tiles.collect();
     starts.dedup();
+    Stack { part, axis, steps, starts }
+}
+
+/// Parts of a small chunk that are a tile of planes together, none of them twice, as many of each component.
+fn of_a_tile(grid: &Grid, shape: &Shape) -> Stack {
+    let (extents, components) = shape.of_one_component();
+    let sides = shape.grid.tile_sides();
+    let (part, axis) = cut(extents, std::array::from_fn(|k| sides[k].min(extents[k])), QUARTERS);
+    let [_, b, c] = extents;
+    let steps = [b * c * components, c * components, components];
+    let many = (PLANES_TILE / part.iter().product::<usize>()).max(1);
+    let [_, rows, row] = grid.extents();
+    let mut starts: Vec<usize> = Vec::new();
+    for k in 0..many {
+        let [z, y, x] = Place::new(grid, k).at;
+        let value = ((z * rows + y) * row + x) / components;
+        let mut at = [value / c / b, value / c % b, value % c];
+        let own = |at| start(extents, part, steps, at) + k * components / many;
+        for _ in 0..extents[axis].div_ceil(part[axis]) {
+            if !starts.contains(&own(at)) {
+                starts.push(own(at));
+                break;
+            }
+            at[axis] = (at[axis] + part[axis]) % extents[axis];
+        }
+    }
     Stack { part, axis, steps, starts }
 }
 
@@ -359,7 +379,13 @@ mod tests {
     use super::*;
     use crate::params::Dtype;
 
-    const RANKS: [&[u64]; 17] = [
+    const RANKS: [&[u64]; 23] = [
+        &[8192],
+        &[16_384],
+        &[128, 128],
+        &[24, 24, 24],
+        &[10, 30, 30],
+        &[5000, 3],
         &[40_000],
         &[1 << 20],
         &[500, 400],
@@ -382,11 +408,10 @@ mod tests {
     /// Samples, and into how many parts their boxes are cut.
     fn samples(bound: Bound) -> impl Iterator<Item = (Params, Sample, usize)> {
         let all = RANKS.into_iter().flat_map(|dims| Looked::EACH.map(|looked| (dims, looked)));
-        let all = all.flat_map(|(dims, looked)| [(dims, looked, true), (dims, looked, false)]);
-        all.map(move |(dims, looked, is_under_a_bound)| {
+        all.map(move |(dims, looked)| {
             let params = Params::new(Request::new(Codec::Auto, bound), Dtype::F32, dims).unwrap();
-            let new = if is_under_a_bound { Sample::under_a_bound } else { Sample::new };
-            (params, new(&params, looked).unwrap(), if looked == Looked::AtFirst { QUARTERS } else { 1 })
+            let sample = Sample::under_a_bound(&params, looked).unwrap();
+            (params, sample, if looked == Looked::AtFirst { QUARTERS } else { 1 })
         })
     }
 
@@ -463,7 +488,8 @@ mod tests {
             for looked in Looked::EACH {
                 let sample = Sample::under_a_bound(&params(dims), looked).unwrap();
                 assert_eq!(sample.is_of_small(), is_small, "{dims:?}");
-                assert!(!is_small || sample.is_all || sample.len(LOSSLESS, 0) <= PLANES_TILE, "{dims:?}");
+                let len = sample.len(LOSSLESS, 0);
+                assert!(!is_small || sample.is_all || (PLANES_TILE * 7 / 8..=PLANES_TILE).contains(&len), "{dims:?}");
             }
         }
         for dims in [&[24_576][..], &[24_577], &[156, 157]] {

@@ -7,10 +7,10 @@
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
 //! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
-//! rule     the same again, with a larger sample, for chunks whose sample is next to constant
+//! rule     the same again, with a larger sample, for chunks whose sample does not do
 //! numbers  some of the chunks where they say which candidate is taken, or of which much is left, come to the host
 //! exactly  of chunks that may be as short without loss whose numbers are multiples of a unit, or few, a sample comes
-//!          to the host, which codes it
+//!          to the host, which codes it; of a small chunk all of it
 //! ```
 //!
 //! All candidates write their frames to the same place: nobody reads them.
@@ -102,8 +102,8 @@ impl Open<'_> {
             let is_said = |n: usize| !lens[n].contains(&0);
             let take = |n: usize, loses| take(&sample, lens[n], loses, values, self.raw_len).filter(|_| is_said(n));
             // The numbers of most chunks do not matter.
-            let matter =
-                |&n: &usize| take(n, true).is_some_and(|t| t.is_near_lossless) || take(n, true) != take(n, false);
+            let is_near = |n: usize, loses| take(n, loses).is_some_and(|taken| taken.is_near_lossless);
+            let matter = |&n: &usize| is_near(n, true) || is_near(n, false) || take(n, true) != take(n, false);
             let seen: Vec<usize> = (0..open.len()).filter(|n| !self.is_wide && is_said(*n)).filter(matter).collect();
             let numbers = self.numbers(stream, &seen.iter().map(|&n| self.inputs[open[n]]).collect::<Vec<_>>())?;
             let mut near = Vec::new();
@@ -137,7 +137,7 @@ impl Open<'_> {
     fn numbers(&self, stream: &mut OwnStream, inputs: &[u64]) -> Result<Vec<Vec<u8>>> {
         let size = usize::from(self.params.dtype.size);
         let (runs, apart, run) = scaled::runs(self.raw_len, size);
-        let mut numbers = vec![vec![0; runs * run]; inputs.len()];
+        let mut numbers: Vec<Vec<u8>> = inputs.iter().map(|_| memory::zeros(runs * run)).collect::<Result<_>>()?;
         if runs == 0 || inputs.is_empty() {
             return Ok(numbers);
         }
