@@ -330,6 +330,17 @@ mod tests {
         }
     }
 
+    /// Hardly anything is left of smooth ones under the bound, and less without loss.
+    #[test]
+    fn whole_numbers_under_a_wide_bound_lose_nothing() {
+        for side in [128, 512] {
+            let at = |i: usize| ((i / side) as f32 * 0.03).sin() + ((i % side) as f32 * 0.04 + 1.0).sin();
+            let dims = [side as u64; 2];
+            let chosen = chosen(&dims, Bound::Absolute(0.4), |i| (5.0 * at(i)).round());
+            assert_eq!(chosen, (Codec::Auto, Mode::Lossless), "{dims:?}");
+        }
+    }
+
     #[test]
     fn a_few_values_are_kept_where_a_bound_tells_them_apart() {
         let few: Vec<f32> = (0..500).map(|i| noise(3 * i + 1)).collect();
