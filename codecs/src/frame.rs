@@ -43,6 +43,11 @@ fn header_len(rank: usize, sections: usize) -> usize {
     (HEADER_FIXED + 4 * rank + 8 * sections).next_multiple_of(SECTION_ALIGN)
 }
 
+/// Length of a frame of an array of `rank` axes with sections of these lengths.
+pub(crate) fn frame_len(rank: usize, sections: &[usize]) -> usize {
+    sections.iter().fold(header_len(rank, sections.len()), |end, len| end.next_multiple_of(SECTION_ALIGN) + len)
+}
+
 /// Writes one frame into a buffer, section by section.
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,

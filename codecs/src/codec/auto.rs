@@ -32,9 +32,10 @@ use super::planes::Value;
 pub use super::sample::requests;
 use super::sample::{FAST, LORENZO, LOSSLESS, Looked, Sample};
 pub use super::trial::{BY_CHOICE, Taken};
-use super::{scaled, trial};
+use super::{lorenzo, scaled, trial};
 use crate::bound::Used;
 use crate::error::Result;
+use crate::frame::STORED_HEADER;
 use crate::parallel;
 use crate::params::{Bound, Codec, Request};
 
@@ -120,16 +121,16 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_ope
         let Some(sample) = Sample::under_a_bound(chunk.params, looked) else { break };
         let stacks = sample.gather(chunk.raw, S::SIZE, chunk.threads)?;
         let is_tried = [!loses, true, known.is_none()];
-        let mut frames = encode_samples(chunk, used, &sample, &stacks, &requests, is_tried, encode)?;
-        if let Some(frame) = known.take() {
-            frames[LORENZO] = frame;
+        let mut tried = encode_samples(chunk, used, &sample, &stacks, &requests, is_tried, encode)?;
+        if let Some(lorenzo) = known.take() {
+            tried[LORENZO] = lorenzo;
         }
-        let lens = [0, 1, 2].map(|k| frames[k].as_ref().map_or(u64::MAX, |frame| frame.len() as u64));
+        let lens = [0, 1, 2].map(|k| tried[k].len);
         let Some(taken) = take(&sample, lens, loses, raw_len / S::SIZE, raw_len) else {
-            known = sample.is_of_small().then(|| frames.swap_remove(LORENZO));
+            known = sample.is_of_small().then(|| tried.swap_remove(LORENZO));
             continue;
         };
-        let frame = frames.swap_remove(taken.candidate).filter(|_| sample.of[taken.candidate].is_none());
+        let frame = tried.swap_remove(taken.candidate).frame;
         let exactly = match is_open && taken.is_near_lossless {
             true => trial::shorter_exactly(chunk, used, &numbers, sample.for_trial(), &stacks, &taken)?,
             false => None,
@@ -142,8 +143,19 @@ pub(super) fn choose_request<S: Value>(chunk: &Chunk<'_>, encode: Encode, is_ope
     Ok(Choice { request: requests[LORENZO], used, kept: None, frame: None })
 }
 
-/// The frames of those candidates that are tried of a sample, whose stacks have these values. `None`: the raw bytes are
-/// no longer.
+/// A candidate's frame of its sample.
+struct Tried {
+    /// `u64::MAX` where the raw bytes are no longer.
+    len: u64,
+    /// The frame, where all of the chunk is the sample.
+    frame: Option<Vec<u8>>,
+}
+
+impl Tried {
+    const NONE: Tried = Tried { len: u64::MAX, frame: None };
+}
+
+/// What those candidates that are tried make of a sample, whose stacks have these values.
 fn encode_samples(
     chunk: &Chunk<'_>,
     used: Used,
@@ -152,18 +164,24 @@ fn encode_samples(
     requests: &[Request; 3],
     is_tried: [bool; 3],
     encode: Encode,
-) -> Result<Vec<Option<Vec<u8>>>> {
+) -> Result<Vec<Tried>> {
     let Chunk { params, raw, threads, .. } = *chunk;
     let inner = threads.div_ceil(requests.len());
     parallel::try_map(requests.len(), threads, |k| {
-        if !is_tried[k] {
-            return Ok(None);
-        }
+        let Some(params) = sample.params(params, k, requests[k]).filter(|_| is_tried[k]) else {
+            return Ok(Tried::NONE);
+        };
         let raw = sample.of[k].map_or(raw, |stack| &stacks[stack]);
-        let Some(params) = sample.params(params, k, requests[k]) else { return Ok(None) };
         let chunk = Chunk { params: &params, raw, threads: inner, used: Some(used), kept: None };
+        if sample.of[k].is_some() && requests[k].codec == Codec::Lorenzo {
+            let len = lorenzo::frame_len(&chunk)?.filter(|&len| len < raw.len() + STORED_HEADER);
+            return Ok(Tried { len: len.map_or(u64::MAX, |len| len as u64), frame: None });
+        }
         let mut frame = Vec::new();
-        Ok(encode(&chunk, &mut frame)?.then_some(frame))
+        if !encode(&chunk, &mut frame)? {
+            return Ok(Tried::NONE);
+        }
+        Ok(Tried { len: frame.len() as u64, frame: sample.of[k].is_none().then_some(frame) })
     })
 }
 

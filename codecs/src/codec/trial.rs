@@ -19,6 +19,7 @@
 //! ```
 
 use super::chunk::Chunk;
+use super::descriptor::Encode;
 use super::kept::{Inner, Kept, Scale, Way};
 use super::sample::{LOSSLESS, Looked, Sample, requests};
 use super::scaled::{self, Found};
@@ -129,13 +130,13 @@ impl Trial {
         if multiples.is_none() && sample.of[LOSSLESS].is_some() {
             // What was taken by a smaller sample may be shorter than that said.
             let chunk = Chunk { params: &Params { request, ..stacked }, used: Some(self.used), ..chunk };
-            let encode = match request.codec {
-                Codec::Lorenzo => lorenzo::ENCODE,
-                Codec::Szx => szx::ENCODE,
-                _ => planes::ENCODE,
+            let mut encoded = |encode: Encode| Ok(encode(&chunk, &mut frame)?.then_some(frame.len()));
+            let lossy = match request.codec {
+                Codec::Lorenzo => lorenzo::frame_len(&chunk),
+                Codec::Szx => encoded(szx::ENCODE),
+                _ => encoded(planes::ENCODE),
             };
-            if encode(&chunk, &mut frame)? && len.is_none_or(|len| gain * whole(len) > 100 * whole(frame.len() as u64))
-            {
+            if lossy?.is_some_and(|lossy| len.is_none_or(|len| gain * whole(len) > 100 * whole(lossy as u64))) {
                 return Ok(None);
             }
         }

@@ -14,7 +14,7 @@
 //! Codewords are canonical: in the order of length, then of symbol, each is the one before plus 1, with a zero appended
 //! for each bit that it is longer. So lengths alone are stored, and a frame's must fill the tree: Σ 2^-length = 1.
 
-use super::symbols::{DIRECT, JOINT, RUN};
+use super::symbols::{DIRECT, JOINT, RUN, lower_bits};
 use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS};
 use crate::error::Damage;
 
@@ -27,12 +27,7 @@ pub fn choose_codebook(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
     if joint[JOINT..].iter().all(|&count| count == 0) {
         return lengths(joint);
     }
-    let mut apart = *joint;
-    for symbol in JOINT..LORENZO_SYMBOLS {
-        let count = std::mem::take(&mut apart[symbol]);
-        apart[RUN + (symbol - JOINT) / 2] += count;
-        apart[DIRECT + (symbol - JOINT) % 2] += count;
-    }
+    let apart = apart(joint);
     // Bits of the codewords, and four in the head for each symbol up to the last one in use.
     let bits = |counts: &[u64; LORENZO_SYMBOLS], lengths: &Lengths| {
         let words: u64 = counts.iter().zip(lengths).map(|(c, &l)| c * u64::from(l)).sum();
@@ -40,6 +35,24 @@ pub fn choose_codebook(joint: &[u64; LORENZO_SYMBOLS]) -> Lengths {
     };
     let (with, without) = (lengths(joint), lengths(&apart));
     if bits(&apart, &without) < bits(joint, &with) { without } else { with }
+}
+
+/// Counts without joint symbols.
+fn apart(joint: &[u64; LORENZO_SYMBOLS]) -> [u64; LORENZO_SYMBOLS] {
+    let mut apart = *joint;
+    for symbol in JOINT..LORENZO_SYMBOLS {
+        let count = std::mem::take(&mut apart[symbol]);
+        apart[RUN + (symbol - JOINT) / 2] += count;
+        apart[DIRECT + (symbol - JOINT) % 2] += count;
+    }
+    apart
+}
+
+/// Bits of a stream by a codebook, from its counts with joint symbols.
+pub(crate) fn stream_bits(joint: &[u64; LORENZO_SYMBOLS], lengths: &Lengths) -> u64 {
+    let counts = if symbols(lengths) > JOINT { *joint } else { apart(joint) };
+    let bits = |(symbol, &len): (usize, &u8)| counts[symbol] * u64::from(u32::from(len) + lower_bits(symbol));
+    lengths.iter().enumerate().map(bits).sum()
 }
 
 /// How many symbols there are up to the last one in use.

@@ -78,6 +78,12 @@ pub(super) fn run_bits(class: usize) -> u32 {
     class.checked_sub(LORENZO_SHORT_RUNS).map_or(0, |c| LORENZO_SHORT_RUNS.ilog2() - 1 + c as u32 / 2)
 }
 
+/// Lower bits that follow a symbol.
+pub(super) fn lower_bits(symbol: usize) -> u32 {
+    let Meaning { run, escape, .. } = Meaning::of_symbol(symbol);
+    u32::from(run) + u32::from(escape)
+}
+
 /// Lower bits of an escape; `k` is its symbol less the first.
 pub(super) fn escape_bits(k: usize) -> u32 {
     FIRST_POWER - 1 + k as u32 / 2

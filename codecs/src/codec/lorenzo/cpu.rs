@@ -8,11 +8,11 @@ use crate::bound::{Tolerance, Used};
 use crate::codec::chunk::Chunk;
 use crate::constants::{LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Damage, Error, Result};
-use crate::frame::{Frame, Header, Writer};
+use crate::frame::{self, Frame, Header, Writer};
 use crate::params::Mode;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
-use crate::stage::codebook;
+use crate::stage::codebook::{self, Lengths};
 use crate::stage::huffman::{self, Buffer, Decoder, Encoder, Histogram};
 use crate::stage::quantize::{self, NO_BASE};
 use crate::stage::tiles::{Grid, Share};
@@ -80,6 +80,31 @@ pub(crate) fn first_pass<S: Scalar, R: Push<S> + Send>(
     Ok((per_run, runs))
 }
 
+/// Runs of tiles after the first pass, and the lengths of one codebook for all tiles.
+fn first_passes<S: Scalar>(plan: &ChunkValues<'_, S>, threads: usize) -> Result<(Vec<Run>, Lengths)> {
+    let (_, planned) = first_pass(plan, threads, |tiles| Run::new(tiles.start, tiles.end))?;
+    let mut histogram = Histogram::new();
+    planned.iter().for_each(|run| histogram.merge(&run.histogram));
+    Ok((planned, codebook::choose_codebook(&histogram.counts())))
+}
+
+/// Length of the frame that [`encode`] makes of a chunk, which takes a third less time. `None`: of none.
+pub(super) fn frame_len<S: Scalar>(chunk: &Chunk<'_>, used: Used, header: Header) -> Result<Option<usize>> {
+    let (values, rank) = (chunk.values::<S>()?, header.extents.as_slice().len());
+    let values = Numbers(&values, |x| x);
+    let Some((plan, _)) = start(&values, chunk.params.fill, used, header, Huffman::UNIT) else { return Ok(None) };
+    let (planned, lengths) = first_passes(&plan, chunk.threads)?;
+    let mut head = Vec::new();
+    format::write_codebook(&lengths, &mut head);
+    format::write_base(S::from_f64(plan.base), &mut head);
+    let payload = vectorize(
+        #[inline(always)]
+        || planned.iter().map(|run| run.payload_len(&plan.grid, &lengths, S::SIZE)).sum(),
+    );
+    let tiles = plan.grid.tiles();
+    Ok(Some(frame::frame_len(rank, &[head.len(), tiles, format::lengths_len(tiles).iter().sum(), payload])))
+}
+
 /// The same of what need not be values of its own type. Of the chunk fill value and threads count.
 pub(crate) fn encode_source<S: Scalar>(
     values: &dyn Source<S>,
@@ -91,11 +116,7 @@ pub(crate) fn encode_source<S: Scalar>(
     let Some((plan, header)) = start(values, chunk.params.fill, used, header, Huffman::UNIT) else {
         return Ok(false);
     };
-    let (_, planned) = first_pass(&plan, chunk.threads, |tiles| Run::new(tiles.start, tiles.end))?;
-    // One codebook for all tiles.
-    let mut histogram = Histogram::new();
-    planned.iter().for_each(|run| histogram.merge(&run.histogram));
-    let lengths = codebook::choose_codebook(&histogram.counts());
+    let (planned, lengths) = first_passes(&plan, chunk.threads)?;
     let encoder = Encoder::new(&lengths);
     // For each run the payloads' lengths, the kinds, and the payloads.
     let coded = parallel::try_map(planned.len(), chunk.threads, |i| {

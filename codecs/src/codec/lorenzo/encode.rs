@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::scalar::{Bits, Scalar};
 use crate::simd::vectorize;
+use crate::stage::codebook::Lengths;
 use crate::stage::estimate;
 use crate::stage::huffman::{self, Encoder, Histogram};
 use crate::stage::interpolate::{self, Work};
@@ -344,6 +345,29 @@ pub(super) fn write<S: Scalar>(
         lens.push(((out.len() - start) / 4) as u32);
     }
     Ok(lens)
+}
+
+impl Run {
+    /// Bytes of the payloads that [`write`] makes of a run's tiles, which are of numbers of `size` bytes, by a codebook
+    /// of these lengths.
+    #[inline(always)]
+    pub(super) fn payload_len(&self, grid: &Grid, lengths: &Lengths, size: usize) -> usize {
+        let (mut symbols, mut len) = (&self.symbols[..], self.outliers.len());
+        for (i, p) in (self.first..).zip(&self.tiles) {
+            let (bytes, rest) = symbols.split_at(p.symbols);
+            symbols = rest;
+            len += match p.kind.class {
+                Class::Raw => grid.tile(i).len() * size,
+                Class::Coded => {
+                    let mut histogram = Histogram::new();
+                    histogram.add(bytes);
+                    fixed_len(bytes.len(), p.width).min(4 * histogram.bits(lengths).div_ceil(32) as usize)
+                }
+                _ => 0,
+            };
+        }
+        len
+    }
 }
 
 pub(crate) fn write_raw<S: Scalar>(

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![doc = include_str!("FORMAT.md")]
 
-use crate::codec::chunk;
+use crate::codec::chunk::{self, Chunk};
 use crate::codec::descriptor::{Codec, Encode};
 use crate::codec_id::CodecId;
+use crate::error::Result;
+use crate::scalar::Scalar;
 
 #[doc(hidden)]
 pub mod cpu;
@@ -33,6 +35,15 @@ pub(crate) static CODEC: Codec = Codec {
 };
 
 pub(crate) const ENCODE: Encode = |c, out| chunk::encode_lossy(c, CodecId::LORENZO, out, cpu::encode, cpu::encode);
+
+/// Length of the frame that [`ENCODE`] makes, which is not made. `None`: of none.
+pub(crate) fn frame_len(chunk: &Chunk<'_>) -> Result<Option<usize>> {
+    fn of<S: Scalar>(chunk: &Chunk<'_>) -> Result<Option<usize>> {
+        let used = chunk.used::<S>()?;
+        cpu::frame_len::<S>(chunk, used, chunk.header(CodecId::LORENZO, Some(used)))
+    }
+    if chunk.params.dtype.size == 4 { of::<f32>(chunk) } else { of::<f64>(chunk) }
+}
 
 /// What turns values into the integers that are predicted, to be compared with a kernel's.
 #[cfg(feature = "testing")]

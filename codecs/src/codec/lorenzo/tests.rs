@@ -20,6 +20,7 @@ fn frame_len<S: Scalar>(dims: &[u64], bound: Bound, values: &[S]) -> usize {
     let mut bytes = Vec::new();
     let header = chunk.header(CodecId::LORENZO, Some(used));
     cpu::encode(values, &chunk, used, header, &mut bytes).unwrap();
+    assert_eq!(super::frame_len(&Chunk { used: Some(used), ..chunk }), Ok(Some(bytes.len())), "the length alone");
     let mut back = vec![S::ZERO; values.len()];
     cpu::decode(&Frame::open(&bytes, 1).unwrap(), 1, &mut back).unwrap();
     let verdict = judge(bound, dtype, None, [raw, bytemuck::cast_slice(&back)], None, 1).unwrap();

@@ -196,6 +196,11 @@ impl Histogram {
         }
     }
 
+    /// Bits of the streams of what was counted, by a codebook of these lengths.
+    pub(crate) fn bits(&self, lengths: &Lengths) -> u64 {
+        codebook::stream_bits(&self.counts(), lengths)
+    }
+
     /// Adds what another thread counted.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         let add = |a: &mut [u32], b: &[u32]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
