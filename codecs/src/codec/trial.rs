@@ -27,6 +27,7 @@ use super::{exact, lorenzo, planes, szx};
 use crate::bound::{Tolerance, Used};
 use crate::error::Result;
 use crate::params::{Bound, Codec, Params, Request};
+use crate::simd::vectorize;
 
 /// In hundredths: how much longer what was taken is than multiples of a unit, which lose nothing, and than by a
 /// dictionary, which is slow to write.
@@ -68,14 +69,17 @@ pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
         4 => f64::from(f32::from_bits(scaled::bits_of(params, bytes) as u32)),
         _ => f64::from_bits(scaled::bits_of(params, bytes)),
     };
-    let (mut before, mut count, mut fine) = (0.0, 0, 0);
-    for x in numbers.chunks_exact(params.dtype.size.into()).map(value) {
+    let values: Vec<f64> = numbers.chunks_exact(params.dtype.size.into()).map(value).collect();
+    let is_fine = |x: f64, before: f64| {
         let scaled = x * scale;
-        fine += usize::from(scaled != scaled.trunc() && x != before && scaled.is_finite());
-        count += 1;
-        before = x;
-    }
-    count > 0 && FINE_OF * fine >= FINE * count
+        usize::from((scaled != scaled.trunc()) & (x != before) & scaled.is_finite())
+    };
+    let Some(&first) = values.first() else { return false };
+    let fine = vectorize(
+        #[inline(always)]
+        || is_fine(first, 0.0) + values.windows(2).map(|pair| is_fine(pair[1], pair[0])).sum::<usize>(),
+    );
+    FINE_OF * fine >= FINE * values.len()
 }
 
 /// How a chunk may be shorter without loss.

@@ -20,6 +20,7 @@ use crate::constants::LORENZO_TILE;
 use crate::error::Result;
 use crate::memory;
 use crate::params::{Class, Params};
+use crate::simd::vectorize;
 
 /// Numbers of a run: neighbours show the unit of a clock. In so few runs looking costs little beside encoding; of less
 /// than a tile one number in 16 is looked at.
@@ -44,13 +45,16 @@ const ULPS_PER_UNIT: f64 = 8.0;
 const VALUES_PER_MISSING: usize = 64;
 /// Zeros are a special number if they are more than one in 16 numbers.
 const VALUES_PER_ZERO: usize = 16;
-/// Numbers of a sample that are looked at first for whether few differ.
+/// Numbers that mostly show, after a run, that there is no common divisor.
 const SOME_NUMBERS: usize = 256;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 /// Numbers in a row that are looked for together, and bits of a place in the table that remembers numbers.
 const REPEATED_ROW: u32 = 4;
 const SLOTS: u32 = 15;
+/// The same of a few numbers of a sample. Half of those that occur again, and eight more, may be forgotten.
+const SOME_SLOTS: u32 = 12;
+const FORGOTTEN: u64 = 8;
 
 /// What a sample says of a chunk's numbers.
 pub(crate) struct Found {
@@ -84,7 +88,9 @@ pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
 /// The runs of numbers of `size` bytes that are looked at, one behind the other.
 pub(crate) fn looked_at(numbers: &[u8], size: usize) -> Vec<u8> {
     let (count, apart, run) = runs(numbers.len(), size);
-    (0..count).flat_map(|k| &numbers[k * apart..k * apart + run]).copied().collect()
+    let mut seen = Vec::with_capacity(count * run);
+    (0..count).for_each(|k| seen.extend_from_slice(&numbers[k * apart..k * apart + run]));
+    seen
 }
 
 /// Looks at these numbers, runs of a chunk.
@@ -164,9 +170,10 @@ fn among<W: Word>(params: &Params, values: Vec<W>) -> Found {
     let own = special.or((zeros > values.len() / VALUES_PER_ZERO).then_some(0));
     // Floats of few digits have zeros for the last bits.
     let numbers: Vec<i64> = values.iter().map(|x| ordered(*x).wide()).collect();
-    let mut whole = values.iter().zip(&numbers).filter(|(x, _)| Some(x.bits()) != own).map(|(_, q)| *q);
-    let first = whole.next().unwrap_or(0);
-    let differ = whole.fold(0, |all, q| all | (q ^ first));
+    let is_whole = |x: &W| Some(x.bits()) != own;
+    let first = values.iter().position(is_whole).map_or(0, |at| numbers[at]);
+    let differ = |(x, q): (&W, &i64)| if is_whole(x) { q ^ first } else { 0 };
+    let differ = values.iter().zip(&numbers).map(differ).fold(0, |all, q| all | q);
     let unit = (differ & differ.wrapping_neg()).max(1);
     let ordered = Scale { unit: unit as u64, origin: first & (unit - 1), special: own, ..Scale::ORDERED };
     let [found, corrected] = multiples(params, values, special);
@@ -184,52 +191,48 @@ impl Found {
     /// How many numbers the chunk has is estimated by those that these have once and twice (Chao 1984, Scand. J.
     /// Statist. 11). The bits of a number's place in the dictionary are the logarithm of the step from the one before.
     pub(crate) fn is_few(&self, values: u64, size: u64, most: u64) -> bool {
-        // Mostly some of the numbers say that there are too many.
-        let some = self.numbers.len().min(SOME_NUMBERS);
-        if Distinct::new(&self.numbers[..some]).dictionary(values, size) > most.saturating_mul(2) {
+        let dictionary = |estimate: u64| estimate.min(values) * size / 2;
+        // Mostly hardly any of them occurs again.
+        let again = 2 * seen_again(&self.numbers) as u64 + FORGOTTEN;
+        let once = (self.numbers.len() as u64).saturating_sub(2 * again);
+        if dictionary(estimate(0, once, again)) > most {
             return false;
         }
-        let distinct = Distinct::new(&self.numbers);
-        let dictionary = distinct.dictionary(values, size);
+        let mut sorted = self.numbers.clone();
+        sorted.sort_unstable();
+        let counts = sorted.chunk_by(|a, b| a == b).map(<[i64]>::len);
+        let [once, twice] = [1, 2].map(|times| counts.clone().filter(|&count| count == times).count() as u64);
+        sorted.dedup();
+        let estimate = estimate(sorted.len(), once, twice);
+        let dictionary = dictionary(estimate);
         if dictionary > most {
             return false;
         }
-        let (mut bits, mut before, seen) = (0, 0, distinct.sorted.len().max(1) as u64);
+        let (mut bits, mut before, seen) = (0, 0, sorted.len().max(1) as u64);
         for number in &self.numbers {
-            let place = distinct.sorted.partition_point(|other| other < number);
+            let place = sorted.partition_point(|other| other < number);
             let step = place.abs_diff(before) as u64;
-            bits += if step > 0 { log((2 * step * distinct.estimate / seen).max(1)) } else { 0 };
+            bits += if step > 0 { log((2 * step * estimate / seen).max(1)) } else { 0 };
             before = place;
         }
         dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most
     }
 }
 
-/// The distinct ones among numbers of a sample.
-struct Distinct {
-    sorted: Vec<i64>,
-    /// How many the chunk may have.
-    estimate: u64,
+/// How many of these numbers occurred before, as far as a table in a core's nearest memory remembers.
+fn seen_again(numbers: &[i64]) -> usize {
+    let mut table = [0u32; 1 << SOME_SLOTS];
+    let is_again = |number: &&i64| {
+        let mixed = (**number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let slot = &mut table[(mixed >> (64 - SOME_SLOTS)) as usize];
+        std::mem::replace(slot, (mixed >> 24) as u32) == (mixed >> 24) as u32
+    };
+    numbers.iter().filter(is_again).count()
 }
 
-impl Distinct {
-    fn new(numbers: &[i64]) -> Distinct {
-        let mut sorted = numbers.to_vec();
-        sorted.sort_unstable();
-        let (mut once, mut twice) = (0u64, 0u64);
-        for same in sorted.chunk_by(|a, b| a == b) {
-            once += u64::from(same.len() == 1);
-            twice += u64::from(same.len() == 2);
-        }
-        sorted.dedup();
-        let estimate = sorted.len().max(1) as u64 + once * once.saturating_sub(1) / (2 * (twice + 1));
-        Distinct { sorted, estimate }
-    }
-
-    /// Bytes of a dictionary of the numbers of a chunk.
-    fn dictionary(&self, values: u64, size: u64) -> u64 {
-        self.estimate.min(values) * size / 2
-    }
+/// How many distinct numbers a chunk may have that has these once and those twice.
+fn estimate(distinct: usize, once: u64, twice: u64) -> u64 {
+    distinct.max(1) as u64 + once * once.saturating_sub(1) / (2 * (twice + 1))
 }
 
 /// A map with its unit, how many numbers of a sample are no multiples, and whether one in [`VALUES_PER_STEP`] of those
@@ -245,7 +248,9 @@ fn multiples<W: Word>(params: &Params, mut values: Vec<W>, special: Option<u64>)
     let is_float = params.dtype.class == Class::Float;
     let minus_zero = 1 << (8 * W::SIZE - 1);
     let special = special.or((is_float && values.iter().any(|x| x.bits() == minus_zero)).then_some(minus_zero));
-    values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
+    if special.is_some() || is_float && !are_finite(&values) {
+        values.retain(|x| Some(x.bits()) != special && (!is_float || x.float().is_finite()));
+    }
     if values.len() < DECIDING_VALUES {
         return [None, None];
     }
@@ -273,7 +278,8 @@ fn with_unit<W: Word>(scale: Scale, values: &[W], is_float: bool) -> Option<Mult
 /// The bits of what is left out: the fill value, what is infinite or NaN, or an end of the range that is far away, if
 /// it occurs.
 fn special<W: Word>(params: &Params, values: &[W], is_float: bool) -> Option<u64> {
-    let odd = values.iter().filter(|x| is_float && !x.float().is_finite()).map(|x| x.bits());
+    let odd = if is_float && !are_finite(values) { values } else { &[] };
+    let odd = odd.iter().filter(|x| !x.float().is_finite()).map(|x| x.bits());
     // The majority, if there is one (Boyer and Moore 1991): some may be numbers gone wrong.
     let (most, _) = odd.fold((None, 0), |(most, lead), bits| match lead {
         0 => (Some(bits), 1),
@@ -284,12 +290,22 @@ fn special<W: Word>(params: &Params, values: &[W], is_float: bool) -> Option<u64
     fill.or(most).or_else(|| far(values, is_float))
 }
 
+/// Whether all of these floats are finite.
+fn are_finite<W: Word>(values: &[W]) -> bool {
+    values.iter().fold(true, |all, x| all & x.float().is_finite())
+}
+
 /// The lowest or the highest number, if it is frequent and farther from all others than these are from each other: what
 /// stands for missing numbers where no fill value was defined.
 fn far<W: Word>(values: &[W], is_float: bool) -> Option<u64> {
     let number = |x: &W| if is_float { x.float() } else { x.wide() as f64 };
-    let less = |a: &&W, b: &&W| number(a).total_cmp(&number(b));
-    let ends = [*values.iter().min_by(less)?, *values.iter().max_by(less)?];
+    let in_order = |x: W| if is_float { ordered(x) } else { x };
+    let any = in_order(*values.first()?);
+    let ends = vectorize(
+        #[inline(always)]
+        || values.iter().map(|x| in_order(*x)).fold([any; 2], |[low, high], x| [low.min(x), high.max(x)]),
+    );
+    let ends = ends.map(in_order);
     let is_far = |end: &W| {
         let count = values.iter().filter(|x| *x != end).count();
         if count < 2 || values.len() - count <= values.len() / VALUES_PER_MISSING {
@@ -349,9 +365,11 @@ fn decimal<W: Word>(values: &[W], corrected: bool) -> Option<(usize, Scale)> {
 /// Products, or quotients, by a common divisor of the differences, and how many numbers are none.
 fn product<W: Word>(values: &[W]) -> Option<(usize, Scale)> {
     // What has no divisor mostly shows it by a few of its numbers.
-    let few = sorted(&values[..values.len().min(RUN_VALUES)]);
-    if few.len() > 2 && divisor::<W>(&few).is_none() {
-        return None;
+    for count in [RUN_VALUES, SOME_NUMBERS] {
+        let few = sorted(&values[..values.len().min(count)]);
+        if few.len() > 2 && divisor::<W>(&few).is_none() {
+            return None;
+        }
     }
     let numbers = sorted(values);
     let (divisor, error) = divisor::<W>(&numbers)?;
@@ -363,14 +381,23 @@ fn product<W: Word>(values: &[W]) -> Option<(usize, Scale)> {
 
 /// The numbers that differ, in order.
 fn sorted<W: Word>(values: &[W]) -> Vec<f64> {
-    let mut numbers: Vec<f64> = values.iter().map(|x| x.float()).collect();
-    numbers.sort_unstable_by(f64::total_cmp);
+    let mut in_order: Vec<W> = values.iter().map(|x| ordered(*x)).collect();
+    in_order.sort_unstable();
+    let mut numbers: Vec<f64> = in_order.into_iter().map(|x| ordered(x).float()).collect();
     numbers.dedup();
     numbers
 }
 
 /// A common divisor of the differences of these, and its error.
 fn divisor<W: Word>(numbers: &[f64]) -> Option<(f64, f64)> {
+    vectorize(
+        #[inline(always)]
+        || divisor_of::<W>(numbers),
+    )
+}
+
+#[inline(always)]
+fn divisor_of<W: Word>(numbers: &[f64]) -> Option<(f64, f64)> {
     let [low, .., high] = numbers[..] else { return None };
     // Rounding moves a difference by one unit in the last place of the largest number; what is computed here, again.
     let blur = 3.0 * low.abs().max(high.abs()) * if W::SIZE == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
