@@ -3,6 +3,7 @@
 
 use super::kept::Kept;
 use super::sample::Stack;
+use super::scaled;
 use crate::error::Result;
 use crate::memory;
 use crate::params::Params;
@@ -39,6 +40,13 @@ pub trait Look: Sync {
         }
         Ok(seen)
     }
+}
+
+/// The numbers of `size` bytes that say of a chunk of `raw_len` bytes whether they are multiples of a unit, or few.
+pub fn numbers(raw_len: usize, size: usize) -> Stack {
+    let (count, apart, run) = scaled::runs(raw_len, size);
+    let starts = (0..count).map(|k| k * apart / size).collect();
+    Stack { part: [1, 1, run / size], axis: 2, steps: [1; 3], starts }
 }
 
 /// Bytes of these stacks of a chunk, and of these runs: numbers of one, and where each begins. No stacks: all of it.

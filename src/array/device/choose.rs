@@ -6,9 +6,9 @@
 //! boxes    the values by which the order is chosen, gathered by one launch; the host chooses
 //! range    of each chunk, where the bound is relative: one kernel, the ranges come to the host
 //! gather   the samples of all chunks, by one launch
-//! encode   each candidate's samples, as any chunks; only the frames' lengths come to the host
+//! encode   each candidate's samples, as any chunks; the frames' lengths and some of each chunk's numbers come to the
+//!          host
 //! rule     the same again, with a larger sample, for chunks whose sample does not do
-//! numbers  some of the chunks where they say which candidate is taken, or of which much is left, come to the host
 //! exactly  of chunks that may be as short without loss whose numbers are multiples of a unit, or few, a sample comes
 //!          to the host, which codes it; of a small chunk all of it
 //! ```
@@ -25,10 +25,9 @@ use codecs::bound::{self, Tolerance, Used};
 use codecs::codec::auto::{BY_CHOICE, Taken, requests, take};
 use codecs::codec::chunk::Chunk;
 use codecs::codec::kept::Kept;
-use codecs::codec::look::seen_len;
+use codecs::codec::look::{self, seen_len};
 use codecs::codec::order::Boxes;
 use codecs::codec::sample::{LOSSLESS, Looked, Sample, Stack};
-use codecs::codec::scaled;
 use codecs::codec::trial::{Trial, look_exactly, loses};
 use codecs::codec::{self, half};
 use codecs::error::Result;
@@ -55,6 +54,14 @@ pub(super) struct Chosen {
     pub(super) params: Params,
     pub(super) used: Option<Used>,
     pub(super) kept: Option<Kept>,
+}
+
+/// What is seen of chunks.
+struct Seen<'a> {
+    /// Lengths of the candidates' frames of each one's sample.
+    lens: Vec<[u64; 3]>,
+    /// [`look::numbers`] of one chunk behind the other.
+    numbers: &'a [u8],
 }
 
 impl Open<'_> {
@@ -96,19 +103,19 @@ impl Open<'_> {
             if open.is_empty() {
                 break;
             }
-            let Some(lens) = self.sample_lens(stream, &sample, &open, &used)? else { break };
+            let Some(Seen { lens, numbers }) = self.sample_lens(stream, &sample, &open, &used)? else { break };
             let values = self.raw_len / usize::from(self.params.dtype.size);
             // A frame that the kernels leave to the CPU says nothing.
             let is_said = |n: usize| !lens[n].contains(&0);
             let take = |n: usize, loses| take(&sample, lens[n], loses, values, self.raw_len).filter(|_| is_said(n));
             // The numbers of most chunks do not matter.
-            let is_near = |n: usize, loses| take(n, loses).is_some_and(|taken| taken.is_near_lossless);
-            let matter = |&n: &usize| is_near(n, true) || is_near(n, false) || take(n, true) != take(n, false);
-            let seen: Vec<usize> = (0..open.len()).filter(|n| !self.is_wide && is_said(*n)).filter(matter).collect();
-            let numbers = self.numbers(stream, &seen.iter().map(|&n| self.inputs[open[n]]).collect::<Vec<_>>())?;
-            let mut near = Vec::new();
+            let matter = |n: usize| {
+                let [loses, other] = [true, false].map(|loses| take(n, loses));
+                loses != other || loses.is_some_and(|taken| taken.is_near_lossless)
+            };
+            let (mut near, seen) = (Vec::new(), numbers.len() / open.len());
             for (n, &i) in open.iter().enumerate() {
-                let numbers = seen.binary_search(&n).map_or(&[][..], |k| &numbers[k]);
+                let numbers = if matter(n) { &numbers[n * seen..][..seen] } else { &[] };
                 let Some(taken) = take(n, loses(self.params, numbers, used[i])) else { continue };
                 let params = Params { request: requests[taken.candidate], ..*self.params };
                 chosen[i] = Some(Chosen { params, used: Some(used[i]), kept: None });
@@ -131,31 +138,6 @@ impl Open<'_> {
             open = (0..open.len()).filter(|&n| chosen[open[n]].is_none() && is_said(n)).map(|n| open[n]).collect();
         }
         Ok(chosen)
-    }
-
-    /// The numbers that are looked at of each of these chunks.
-    fn numbers(&self, stream: &mut OwnStream, inputs: &[u64]) -> Result<Vec<Vec<u8>>> {
-        let size = usize::from(self.params.dtype.size);
-        let (runs, apart, run) = scaled::runs(self.raw_len, size);
-        let mut numbers: Vec<Vec<u8>> = inputs.iter().map(|_| memory::zeros(runs * run)).collect::<Result<_>>()?;
-        if runs == 0 || inputs.is_empty() {
-            return Ok(numbers);
-        }
-        let output = stream.reserve(Buffer::Output, inputs.len() * runs * run)?;
-        let mut copies = Copies::default();
-        for (n, &at) in inputs.iter().enumerate() {
-            let from = Side { at, steps: &[apart as isize, size as isize] };
-            let to = Side { at: output + (n * runs * run) as u64, steps: &[run as isize, size as isize] };
-            copies.add(from, to, &[runs as u64, (run / size) as u64], size)?;
-        }
-        // SAFETY: runs of the chunks, and the stream's own memory.
-        #[allow(unsafe_code)]
-        unsafe {
-            copies.start(self.device, stream)?;
-        }
-        let wanted = numbers.iter_mut().enumerate().map(|(n, own)| (n * runs * run, &mut own[..])).collect();
-        stream.download(Buffer::Output, wanted, 1)?;
-        Ok(numbers)
     }
 
     /// What is asked of each chunk that loses nothing: `planes`, `lorenzo`, or what leaves it to the CPU. The host
@@ -291,16 +273,16 @@ impl Open<'_> {
             .collect())
     }
 
-    /// Lengths of the candidates' frames of the samples of these chunks. `None`: the GPU cannot encode one of the
-    /// samples.
-    fn sample_lens(
+    /// What is seen of these chunks. `None`: the GPU cannot encode one of the samples.
+    fn sample_lens<'a>(
         &self,
-        stream: &mut OwnStream,
+        stream: &'a mut OwnStream,
         sample: &Sample,
         open: &[usize],
         used: &[Used],
-    ) -> Result<Option<Vec<[u64; 3]>>> {
+    ) -> Result<Option<Seen<'a>>> {
         let (many, size) = (open.len(), usize::from(self.params.dtype.size));
+        let seen = look::numbers(if self.is_wide { 0 } else { self.raw_len }, size);
         let mut plans = Vec::new();
         for (k, request) in requests(self.params.request).into_iter().enumerate() {
             let len = sample.len(k, self.raw_len / size) * size;
@@ -312,20 +294,27 @@ impl Open<'_> {
         let stacks_at = offsets(steps.iter().map(|step| step * many));
         let frames_at = *stacks_at.last().expect("an end");
         let frame = plans.iter().map(|p| p.encoding.capacity).max().expect("three").next_multiple_of(ALIGN);
-        let output = stream.reserve(Buffer::Output, frames_at + many * frame)?;
+        let numbers_at = frames_at + many * frame;
+        let numbers_len = many * seen.len() * size;
+        let output = stream.reserve(Buffer::Output, numbers_at + numbers_len)?;
         let inputs: Vec<u64> = open.iter().map(|&i| self.inputs[i]).collect();
         let mut copies = Copies::default();
         for ((stack, &step), &at) in sample.stacks.iter().zip(&steps).zip(&stacks_at) {
             gather(&mut copies, stack, &inputs, (output + at as u64, step), size)?;
         }
-        // SAFETY: boxes of the chunks, and the stream's own memory.
+        gather(&mut copies, &seen, &inputs, (output + numbers_at as u64, seen.len() * size), size)?;
+        // SAFETY: boxes and runs of the chunks, and the stream's own memory.
         #[allow(unsafe_code)]
         unsafe {
             copies.start(self.device, stream)?;
         }
         let works = offsets(plans.iter().map(|plan| EncodeGroup::work_len(plan, many)));
         stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
-        stream.expect(plans.len() * 8 * many)?;
+        let lengths_len = plans.len() * 8 * many;
+        stream.expect(lengths_len + numbers_len)?;
+        if numbers_len > 0 {
+            stream.start_get(Buffer::Output, numbers_at, numbers_len, lengths_len)?;
+        }
         for (k, plan) in plans.iter().enumerate() {
             let bounded: Vec<EncodePlan> = open.iter().map(|&i| plan.under(used[i])).collect();
             let place = |(n, plan)| {
@@ -339,14 +328,16 @@ impl Open<'_> {
             stream.start_get(Buffer::Work, group.lengths_at(), 8 * many, k * 8 * many)?;
         }
         stream.wait()?;
-        let lengths = stream.got(plans.len() * 8 * many).as_chunks().0;
+        let (lengths, numbers) = stream.got(lengths_len + numbers_len).split_at(lengths_len);
+        let lengths = lengths.as_chunks().0;
         let length = |k: usize, n: usize| u64::from_le_bytes(lengths[k * many + n]);
         for (k, plan) in plans.iter().enumerate() {
             if (0..many).any(|n| length(k, n) > plan.encoding.capacity as u64) {
                 return Err(Failure::other("a kernel wrote no frame").into());
             }
         }
-        Ok(Some((0..many).map(|n| std::array::from_fn(|k| length(k, n))).collect()))
+        let lens = (0..many).map(|n| std::array::from_fn(|k| length(k, n))).collect();
+        Ok(Some(Seen { lens, numbers }))
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Found {
 /// Runs of numbers of `len` bytes that are looked at: how many, bytes from one to the next, and bytes of each. Rows
 /// mostly have even lengths: an odd number of values lies from one run to the next, so that they do not all stand in
 /// the same columns.
-pub fn runs(len: usize, size: usize) -> (usize, usize, usize) {
+pub(crate) fn runs(len: usize, size: usize) -> (usize, usize, usize) {
     let values = len / size;
     let is_tiles = values >= LORENZO_TILE;
     let part = if is_tiles { 1 } else { PART_OF_CHUNK };
