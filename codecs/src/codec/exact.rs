@@ -207,8 +207,10 @@ impl Try<'_> {
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
         let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
-        let is_few = || found.is_few(self.tiles.len() as u64 / size, size, best.0 / 800);
-        if for_dictionary && (!is_by_unit || is_few()) {
+        // An estimate is mostly less than a dictionary takes: half as much again as the best is too much, and as much
+        // where a unit is the best.
+        let most = if is_by_unit { best.0 / 800 } else { best.0 / 800 * 3 / 2 };
+        if for_dictionary && found.is_few(self.tiles.len() as u64 / size, size, most) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
             let weight = match best.1 {
                 Kept::Bytes => FAR,
