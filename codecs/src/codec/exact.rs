@@ -31,7 +31,7 @@
 
 use super::chunk::Chunk;
 use super::kept::{Inner, Kept, Map, Scale, Way};
-use super::look::Look;
+use super::look::{Chosen, Look};
 use super::lorenzo::integers;
 use super::sample::{LOSSLESS, Looked, Sample, Stack};
 use super::scaled::Found;
@@ -124,7 +124,7 @@ impl Look for Tiles {
         (self.run, &self.starts)
     }
 
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen> {
         let size = usize::from(params.dtype.size);
         let tiles = self.stack.map_or(seen.len(), |k| self.sample.stacks[k].len() * size);
         let stacked = self.sample.params(params, LOSSLESS, params.request).unwrap_or(*params);
@@ -160,7 +160,7 @@ struct Try<'a> {
 }
 
 impl Try<'_> {
-    fn choose(&self) -> Result<Kept> {
+    fn choose(&self) -> Result<Chosen> {
         let is_float = self.params.dtype.class == Class::Float;
         let found = scaled::find(self.params, &scaled::looked_at(self.runs, self.params.dtype.size.into()));
         let ordered = found.ordered;
@@ -198,33 +198,33 @@ impl Try<'_> {
         let for_dictionary =
             is_float && self.with_scale && alike.again >= REPEATED_FLOATS && (with_unit.is_none() || !found.is_full);
         if candidates.len() == 1 && !is_smooth && !for_dictionary {
-            return Ok(Kept::Planes);
+            return Ok(Chosen::NONE);
         }
-        let mut best = (u64::MAX, Kept::Planes);
+        let mut best = Best { cost: u64::MAX, chosen: Chosen::NONE };
         for (kept, bits) in candidates {
             self.weigh(kept, bits, &mut best)?;
         }
         let n = self.params.extents.count().unwrap_or(u64::MAX);
         let size = u64::from(self.params.dtype.size);
-        let is_by_unit = matches!(best.1, Kept::Scaled(way) if Some(way.scale) == with_unit);
+        let is_by_unit = matches!(best.chosen.kept, Kept::Scaled(way) if Some(way.scale) == with_unit);
         // An estimate is mostly less than a dictionary takes: half as much again as the best is too much, and as much
         // where a unit is the best.
-        let most = if is_by_unit { best.0 / 800 } else { best.0 / 800 * 3 / 2 };
+        let most = if is_by_unit { best.cost / 800 } else { best.cost / 800 * 3 / 2 };
         if for_dictionary && found.is_few(self.tiles.len() as u64 / size, size, most) {
             let dictionary = Scale { special: ordered.special, ..Scale::DICTIONARY };
-            let weight = match best.1 {
+            let weight = match best.chosen.kept {
                 Kept::Bytes => FAR,
                 Kept::Scaled(way) if way.scale.corrected => BESIDE_CORRECTED,
                 _ => DICTIONARY,
             };
             let sample = self.chunk(self.stacked, self.tiles);
-            let len = scaled::dictionary_len(&sample, dictionary, n, best.0 / weight)?.unwrap_or(u64::MAX);
-            better(way(dictionary, 0, Inner::Lorenzo), len.saturating_mul(weight), &mut best);
+            let len = scaled::dictionary_len(&sample, dictionary, n, best.cost / weight)?.unwrap_or(u64::MAX);
+            best.take(len.saturating_mul(weight), way(dictionary, 0, Inner::Lorenzo).into());
         }
         if is_smooth {
             // planes and lorenzo take differences of these again. Where planes loses a sixteenth, lorenzo does too.
             let orders = if is_line(self.params) { [1, 2] } else { [2, 3] };
-            let most = best.0.saturating_add(best.0 / 16);
+            let most = best.cost.saturating_add(best.cost / 16);
             let lower = self.weigh(way(ordered, orders[0], Inner::Planes), u64::MAX, &mut best)?;
             if lower <= most {
                 let higher = self.weigh(way(ordered, orders[1], Inner::Planes), u64::MAX, &mut best)?;
@@ -232,12 +232,12 @@ impl Try<'_> {
                 self.weigh(way(ordered, order, Inner::Lorenzo), u64::MAX, &mut best)?;
             }
         }
-        Ok(best.1)
+        Ok(best.chosen)
     }
 
     /// What a candidate costs, which becomes the best one if that is least. Differences have these bits; `u64::MAX`:
     /// there are none, or their bits do not matter.
-    fn weigh(&self, kept: Kept, bits: u64, best: &mut (u64, Kept)) -> Result<u64> {
+    fn weigh(&self, kept: Kept, bits: u64, best: &mut Best) -> Result<u64> {
         let weight = match kept {
             Kept::Planes | Kept::Shortest => 800,
             Kept::Scaled(Way { scale: Scale { corrected: true, .. }, .. }) => CORRECTED,
@@ -246,16 +246,17 @@ impl Try<'_> {
             _ if self.params.dtype.class == Class::Float => 914,
             _ => 853,
         };
-        let most = best.0 / weight;
+        let most = best.cost / weight;
         if let Kept::Scaled(way @ Way { inner: Inner::Bytes, .. }) = &kept
-            && best.0 < u64::MAX
+            && best.cost < u64::MAX
             && !self.is_for_bytes(way, bits, most)?
         {
             return Ok(u64::MAX);
         }
         let more = if weight == CORRECTED { FRAME_BYTES as u64 } else { 0 };
-        let cost = self.len(&kept, most)?.map_or(u64::MAX, |len| (len + more) * weight);
-        better(kept, cost, best);
+        let mut frame = None;
+        let cost = self.len(&kept, most, &mut frame)?.map_or(u64::MAX, |len| (len + more) * weight);
+        best.take(cost, Chosen { kept, frame });
         Ok(cost)
     }
 
@@ -282,13 +283,9 @@ impl Try<'_> {
     }
 
     /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
-    /// be kept so. By `bytes` what a part says, where that is much more than `most`.
-    fn len(&self, kept: &Kept, most: u64) -> Result<Option<u64>> {
-        let encoded = |chunk: &Chunk<'_>| {
-            let mut out = Vec::new();
-            let coded = encode_as(chunk, kept, &mut out)?;
-            Ok(coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64))
-        };
+    /// be kept so. By `bytes` what a part says, where that is much more than `most`. The frame of a chunk that is all
+    /// sample stays.
+    fn len(&self, kept: &Kept, most: u64, frame: &mut Option<Vec<u8>>) -> Result<Option<u64>> {
         let most = u128::from(most) * self.runs.len() as u128 / self.tiles.len() as u128;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let len = match kept {
@@ -296,7 +293,14 @@ impl Try<'_> {
             Kept::Scaled(way) if way.inner == Inner::Bytes || way.order > 0 && is_line(self.params) => {
                 self.with_runs(|runs| scaled::len(runs, way, most))?
             }
-            _ => return encoded(&self.chunk(self.stacked, self.tiles)),
+            _ => {
+                let mut out = Vec::new();
+                let coded = encode_as(&self.chunk(self.stacked, self.tiles), kept, &mut out)?;
+                let len = coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64);
+                *frame =
+                    Some(out).filter(|out| coded && self.is_whole() && out.len() < self.tiles.len() + STORED_HEADER);
+                return Ok(len);
+            }
         };
         Ok(len.map(|len| self.of_tiles(len)))
     }
@@ -327,10 +331,17 @@ impl Try<'_> {
     }
 }
 
-/// Makes a candidate the best one if its cost is least.
-fn better(kept: Kept, cost: u64, best: &mut (u64, Kept)) {
-    if cost < best.0 {
-        *best = (cost, kept);
+/// The candidate whose cost is least.
+struct Best {
+    cost: u64,
+    chosen: Chosen,
+}
+
+impl Best {
+    fn take(&mut self, cost: u64, chosen: Chosen) {
+        if cost < self.cost {
+            *self = Best { cost, chosen };
+        }
     }
 }
 
@@ -375,12 +386,12 @@ pub(super) fn len_by_dictionary(sample: &Chunk<'_>, found: &Found, n: u64) -> Re
 }
 
 /// Chooses how a chunk is coded without loss.
-pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
+pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Chosen> {
     choose_with(chunk, true)
 }
 
-fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Kept> {
-    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes) };
+fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Chosen> {
+    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Chosen::NONE) };
     let tiles = Tiles { with_scale, ..tiles };
     match tiles.stack {
         Some(_) => tiles.choose(chunk.params, &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
@@ -394,12 +405,12 @@ pub(super) fn encode(chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<bool> {
     if known.is_none() && chunk.params.request.codec == Codec::Small {
         return encode_shortest(chunk, out);
     }
-    let mut kept = if let Some(kept) = known { kept } else { choose(chunk)? };
+    let mut kept = if let Some(kept) = known { kept } else { choose(chunk)?.kept };
     let mut coded = encode_as(chunk, &kept, out)?;
     if !coded && matches!(kept, Kept::Scaled(_)) && chunk.params.dtype.class == Class::Float {
         // The unit was one of the sample alone.
         out.clear();
-        kept = choose_with(chunk, false)?;
+        kept = choose_with(chunk, false)?.kept;
         coded = encode_as(chunk, &kept, out)?;
     }
     if coded || kept == Kept::Planes { Ok(coded) } else { encode_as(chunk, &Kept::Planes, out) }

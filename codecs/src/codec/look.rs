@@ -8,6 +8,24 @@ use crate::error::Result;
 use crate::memory;
 use crate::params::Params;
 
+/// How a chunk is coded without loss.
+pub struct Chosen {
+    pub kept: Kept,
+    /// Its frame, where choosing made it.
+    pub(crate) frame: Option<Vec<u8>>,
+}
+
+impl Chosen {
+    /// What is taken where nothing is looked at.
+    pub(crate) const NONE: Chosen = Chosen { kept: Kept::Planes, frame: None };
+}
+
+impl From<Kept> for Chosen {
+    fn from(kept: Kept) -> Chosen {
+        Chosen { kept, frame: None }
+    }
+}
+
 /// A sample of chunks with the same params.
 pub trait Look: Sync {
     /// None: all of the chunk is looked at.
@@ -15,7 +33,7 @@ pub trait Look: Sync {
     /// Numbers of a run, and where each begins.
     fn runs(&self) -> (usize, &[usize]);
     /// Chooses how the chunk that the sample `seen` was taken from is coded without loss.
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept>;
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen>;
 
     /// Length of the sample of a chunk of `raw_len` bytes.
     fn len(&self, raw_len: usize, size: usize) -> usize {

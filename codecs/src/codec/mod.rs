@@ -41,7 +41,7 @@ use crate::params::{self, Bound, Class, Params};
 use chunk::{Chunk, Settled};
 use descriptor::{Codec, Encode};
 use kept::Kept;
-use look::Look;
+use look::{Chosen, Look};
 
 /// Every codec.
 pub(crate) static CODECS: [&Codec; CodecId::NAMES.len()] = [
@@ -125,11 +125,11 @@ pub fn is_kept_open(params: &Params, raw_len: usize) -> bool {
 }
 
 /// Chooses how a chunk is coded without loss, if that is open: integers and floating-point numbers without a bound.
-pub(crate) fn choose_kept(chunk: &Chunk<'_>) -> Result<Option<Kept>> {
+pub(crate) fn choose_kept(chunk: &Chunk<'_>) -> Result<Option<Chosen>> {
     if exact::is_open(chunk.params, chunk.raw.len()) {
         exact::choose(chunk).map(Some)
     } else if short::is_open(chunk.params, chunk.raw.len()) {
-        short::choose(chunk).map(Some)
+        short::choose(chunk).map(|kept| Some(kept.into()))
     } else {
         Ok(None)
     }

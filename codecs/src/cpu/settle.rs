@@ -6,6 +6,7 @@ use super::job::{DecodeJob, EncodeJob};
 use crate::bound::Used;
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::Kept;
+use crate::codec::look::Chosen;
 use crate::codec::order::{self, Costs};
 use crate::codec::{self, auto, exact};
 use crate::error::Result;
@@ -44,8 +45,9 @@ impl Settled {
         let raw = swapped.as_deref().unwrap_or(job.raw);
         let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
         let known = Kept::settled(&asked).filter(|kept| *kept == Kept::Lorenzo);
-        if let Some(kept) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
-            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped, frame: None });
+        let known = known.map(Chosen::from);
+        if let Some(Chosen { kept, frame }) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
+            return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped, frame });
         }
         let chunk::Settled { params, used, kept, frame } = codec::settle_request(&chunk)?;
         if params.request == job.params.request {
