@@ -124,7 +124,7 @@ impl Look for Tiles {
         (self.run, &self.starts)
     }
 
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen> {
+    fn choose_with_frame(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen> {
         let size = usize::from(params.dtype.size);
         let tiles = self.stack.map_or(seen.len(), |k| self.sample.stacks[k].len() * size);
         let stacked = self.sample.params(params, LOSSLESS, params.request).unwrap_or(*params);
@@ -394,8 +394,12 @@ fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Chosen> {
     let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Chosen::NONE) };
     let tiles = Tiles { with_scale, ..tiles };
     match tiles.stack {
-        Some(_) => tiles.choose(chunk.params, &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?, chunk.threads),
-        None => tiles.choose(chunk.params, chunk.raw, chunk.threads),
+        Some(_) => tiles.choose_with_frame(
+            chunk.params,
+            &tiles.gather(chunk.raw, chunk.params.dtype.size.into())?,
+            chunk.threads,
+        ),
+        None => tiles.choose_with_frame(chunk.params, chunk.raw, chunk.threads),
     }
 }
 

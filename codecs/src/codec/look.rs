@@ -32,8 +32,14 @@ pub trait Look: Sync {
     fn stacks(&self) -> Vec<&Stack>;
     /// Numbers of a run, and where each begins.
     fn runs(&self) -> (usize, &[usize]);
-    /// Chooses how the chunk that the sample `seen` was taken from is coded without loss.
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen>;
+    /// Chooses how the chunk that the sample `seen` was taken from is coded without loss; its frame, where that was
+    /// made.
+    fn choose_with_frame(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen>;
+
+    /// The same without the frame.
+    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Kept> {
+        Ok(self.choose_with_frame(params, seen, threads)?.kept)
+    }
 
     /// Length of the sample of a chunk of `raw_len` bytes.
     fn len(&self, raw_len: usize, size: usize) -> usize {

@@ -54,7 +54,7 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Kept> {
         return Ok(Kept::Shortest);
     };
     let seen = sampled.gather(chunk.raw, chunk.params.dtype.size.into())?;
-    Ok(sampled.choose(chunk.params, &seen, chunk.threads)?.kept)
+    sampled.choose(chunk.params, &seen, chunk.threads)
 }
 
 /// Encodes the chunk. False: it is better stored.
@@ -154,7 +154,7 @@ impl Look for Sampled {
         (self.run, &self.starts)
     }
 
-    fn choose(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen> {
+    fn choose_with_frame(&self, params: &Params, seen: &[u8], threads: usize) -> Result<Chosen> {
         let (size, sample) = (usize::from(params.dtype.size), &self.sample);
         let raw_len = u128::from(params.extents.count().unwrap_or(0)) * size as u128;
         let (mut best, mut least) = (Kept::Planes, u128::MAX);

@@ -151,7 +151,7 @@ impl Open<'_> {
         };
         let seen = self.seen(stream, &look.stacks(), look.runs(), self.inputs)?;
         let len = seen.len() / many;
-        parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?.kept)))
+        parallel::try_map(many, threads, |n| Ok(chosen(look.choose(self.params, &seen[n * len..][..len], 1)?)))
     }
 
     /// Of these chunks, of which these candidates were taken, leaves those to the CPU that are shorter without loss by
