@@ -14,8 +14,8 @@
 //!                       frequent, by planes or lorenzo; a dictionary of floats, by lorenzo,
 //!                       where one in 16 of a sample occurred before, and where an estimate says that it is shorter
 //!                       than by a unit. How many numbers the chunk has is estimated by those that a sample has once
-//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a small chunk.
-//!              Differences are taken of each run by itself
+//! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a chunk of three
+//!              tiles or less. Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32; bytes, several times as slow, by 1/16, of floats by 1/8; a
 //!              dictionary, slower still, by 1/5, and by another 1/4 where bytes is best, which finds more farther away
@@ -97,7 +97,7 @@ pub(crate) struct Tiles {
 impl Tiles {
     /// `None` where no memory holds the chunk.
     pub(crate) fn new(params: &Params, raw_len: usize) -> Option<Tiles> {
-        let sample = Sample::new(params, Looked::AtAll)?;
+        let sample = Sample::new(params, Looked::WithoutLoss)?;
         let stack = sample.of[LOSSLESS].filter(|_| !sample.stacks.is_empty());
         let (mut run, mut starts) = (0, Vec::new());
         if let Some(stack) = stack.filter(|_| !is_line(params)) {

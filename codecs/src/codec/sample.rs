@@ -24,8 +24,8 @@ use crate::params::{Bound, Codec, Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Tiles of lorenzo's in a sample: of the first look one in 16 of the chunk's, each put together of four quarters from
-/// four places, for a chunk differs more from place to place than a seam costs; of the second, whole ones, one in 6.
+/// Tiles of lorenzo's in a sample: of the first look one in 16 of the chunk's, without loss one in 8, each put together
+/// of quarters from four places, for these differ more than a seam costs; of the second, whole ones, one in 6.
 const FIRST_TILES: std::ops::RangeInclusive<usize> = 1..=4;
 const FIRST_PART_OF_CHUNK: usize = 16;
 const QUARTERS: usize = 4;
@@ -39,8 +39,6 @@ const ALL_VALUES: usize = PLANES_TILE * 3 / 2;
 const FILLING: u128 = 4;
 /// Bytes of a frame before a codec's first section, about.
 const FRAME_BYTES: u64 = 100;
-/// Values in a row for szx.
-const RUN_VALUES: usize = LORENZO_TILE;
 /// Part k is at k times these fractions (over 2^64, modulo 1) of the axes: powers of 1 / g, g^4 = g + 1, whose
 /// multiples fill a box evenly, however many are taken.
 const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
@@ -52,6 +50,8 @@ pub enum Looked {
     AtFirst,
     /// All that may be.
     AtAll,
+    /// As much as says enough of what is coded without loss.
+    WithoutLoss,
 }
 
 impl Looked {
@@ -133,10 +133,8 @@ pub(crate) const LORENZO: usize = 2;
 /// What each candidate is asked where this is asked of the writer.
 pub fn requests(asked: Request) -> [Request; 3] {
     let fast = if asked.bound.mode() == Mode::PointwiseRelative { Codec::Szx } else { Codec::Planes };
-    let mut all = [Request { codec: Codec::Lorenzo, ..asked }; 3];
-    all[LOSSLESS] = Request::new(Codec::Planes, Bound::Lossless);
-    all[FAST] = Request { codec: fast, ..asked };
-    all
+    let [fast, lorenzo] = [fast, Codec::Lorenzo].map(|codec| Request { codec, ..asked });
+    [Request::new(Codec::Planes, Bound::Lossless), fast, lorenzo]
 }
 
 impl Sample {
@@ -148,6 +146,8 @@ impl Sample {
         let (part_of_chunk, tiles, cuts) = match looked {
             Looked::AtFirst => (FIRST_PART_OF_CHUNK, FIRST_TILES, QUARTERS),
             Looked::AtAll => (SECOND_PART_OF_CHUNK, SECOND_TILES, 1),
+            Looked::WithoutLoss if n <= *SECOND_TILES.start() * LORENZO_TILE => return Some(Sample::of_all()),
+            Looked::WithoutLoss => (FIRST_PART_OF_CHUNK / 2, FIRST_TILES, QUARTERS),
         };
         let tiles = (grid.tiles() / part_of_chunk).clamp(*tiles.start(), *tiles.end());
         if n <= tiles * LORENZO_TILE {
@@ -166,11 +166,11 @@ impl Sample {
         }
         if szx {
             of[FAST] = Some(stacks.len());
-            let starts = places.iter().map(|place| place.begin.min(n - RUN_VALUES)).collect();
-            stacks.push(Stack { part: [1, 1, RUN_VALUES], axis: 2, steps: [n, n, 1], starts });
+            let starts = places.iter().map(|place| place.begin.min(n - LORENZO_TILE)).collect();
+            stacks.push(Stack { part: [1, 1, LORENZO_TILE], axis: 2, steps: [n, n, 1], starts });
         }
         let filling = shape.grid.tiles() * PLANES_TILE - n;
-        Some(Sample { stacks, of, filling, is_all: looked == Looked::AtAll })
+        Some(Sample { stacks, of, filling, is_all: looked != Looked::AtFirst })
     }
 
     /// The sample by which a codec under a bound is chosen. Of a small chunk `lorenzo`, which is mostly taken, encodes

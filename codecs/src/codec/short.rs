@@ -137,8 +137,8 @@ impl Sampled {
         let size = usize::from(params.dtype.size);
         let values = raw_len / size;
         let params = Params { request: Request::default(), ..*params };
-        let sample =
-            Sample::new(&params, Looked::AtAll).filter(|s| values >= SMALL_CHUNK_VALUES && !s.stacks.is_empty())?;
+        let sample = Sample::new(&params, Looked::WithoutLoss)
+            .filter(|s| values >= SMALL_CHUNK_VALUES && !s.stacks.is_empty())?;
         let run = sample.len(LOSSLESS, values).min((values / PART_OF_RUNS).max(LORENZO_TILE)) / SAMPLE_RUNS;
         let starts = (0..SAMPLE_RUNS).map(|k| (raw_len - run * size) / (SAMPLE_RUNS - 1) * k / size).collect();
         Some(Sampled { sample, run, starts })
