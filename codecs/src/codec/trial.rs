@@ -9,7 +9,7 @@
 //!              there is then
 //! unit         what was taken is 1.02 times as long as lorenzo makes the multiples of the lossless candidate's sample,
 //!              with corrections if more numbers are multiples then
-//! dictionary   what was taken is 1.3 times as long as an estimate by the numbers, and 1.15 times as long as by a
+//! dictionary   what was taken is 1.1 times as long as an estimate by the numbers, and 1.12 times as long as by a
 //!              dictionary of the larger sample, also where it codes that: a dictionary grows with the numbers that
 //!              were not seen, and lorenzo shrinks without seams
 //! codec        of a small chunk lorenzo, for multiples and for what a dictionary leaves; `bytes` for differences of
@@ -32,7 +32,7 @@ use crate::simd::vectorize;
 /// In hundredths: how much longer what was taken is than multiples of a unit, which lose nothing, and than by a
 /// dictionary, which is slow to write.
 const UNIT_GAIN: u128 = 102;
-const DICTIONARY_GAIN: u128 = 115;
+const DICTIONARY_GAIN: u128 = 112;
 /// The part of the numbers that need more bits than the bound leaves, where no lossless codec is tried.
 const FINE: usize = 3;
 const FINE_OF: usize = 4;
@@ -40,7 +40,7 @@ const FINE_OF: usize = 4;
 const BYTES_GAIN: usize = 110;
 /// In hundredths: how much longer than a dictionary's estimate what was taken is where a dictionary is tried, which
 /// mostly takes more.
-const FEW_GAIN: u128 = 130;
+const FEW_GAIN: u128 = 110;
 
 /// What is asked where numbers are shorter without loss.
 pub const BY_CHOICE: Request = Request::new(Codec::Auto, Bound::Lossless);
@@ -55,7 +55,7 @@ pub struct Taken {
     pub is_near_lossless: bool,
 }
 
-/// Whether three in four of these numbers, [`runs`](scaled::runs) of a chunk, need more bits than the bound leaves:
+/// Whether three in four of these numbers, [`look::numbers`](super::look::numbers) of a chunk, need more bits than the bound leaves:
 /// then planes does not keep them in fewer. Not where a bound is relative to each number.
 pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
     let Tolerance::Absolute(bound) = used.tolerance else { return false };
@@ -91,7 +91,7 @@ pub struct Trial {
 }
 
 /// How a chunk may be shorter without loss than by the candidate that was taken: by `numbers`, its
-/// [`runs`](scaled::runs). `None`: it is no shorter.
+/// [`look::numbers`](super::look::numbers). `None`: it is no shorter.
 pub fn look_exactly(params: &Params, numbers: &[u8], raw_len: usize, used: Used, taken: &Taken) -> Option<Trial> {
     if !exact::is_open(&Params { request: BY_CHOICE, ..*params }, raw_len) {
         return None;
