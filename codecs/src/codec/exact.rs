@@ -11,9 +11,9 @@
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; the same with corrections, where more numbers are multiples then; bits
 //!                       of floats, where second differences of them are shorter than first ones, or one number is
-//!                       frequent, by planes or lorenzo; a dictionary of floats, by lorenzo,
-//!                       where one in 16 of a sample occurred before, and where an estimate says that it is shorter
-//!                       than by a unit. How many numbers the chunk has is estimated by those that a sample has once
+//!                       frequent, by planes or lorenzo; a dictionary of floats, by lorenzo, where one in 16 of a
+//!                       sample occurred before, and an estimate by those that it has once says that it is shorter than
+//!                       by a unit, or no more than half longer than by another one
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a chunk of three
 //!              tiles or less. Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
@@ -257,8 +257,8 @@ impl Try<'_> {
             return Ok(u64::MAX);
         }
         let more = if weight == CORRECTED { FRAME_BYTES as u64 } else { 0 };
-        let mut frame = None;
-        let cost = self.len(&kept, most, &mut frame)?.map_or(u64::MAX, |len| (len + more) * weight);
+        let (len, frame) = self.len(&kept, most)?;
+        let cost = len.map_or(u64::MAX, |len| (len + more) * weight);
         best.take(cost, Chosen { kept, frame });
         Ok(cost)
     }
@@ -286,9 +286,9 @@ impl Try<'_> {
     }
 
     /// Bytes that as many numbers as the tiles have take so, but for what does not grow with them; `None`: they cannot
-    /// be kept so. By `bytes` what a part says, where that is much more than `most`. The frame of a chunk that is all
-    /// sample stays.
-    fn len(&self, kept: &Kept, most: u64, frame: &mut Option<Vec<u8>>) -> Result<Option<u64>> {
+    /// be kept so. By `bytes` what a part says, where that is much more than `most`. And the frame, of a chunk that is
+    /// all sample.
+    fn len(&self, kept: &Kept, most: u64) -> Result<(Option<u64>, Option<Vec<u8>>)> {
         let most = u128::from(most) * self.runs.len() as u128 / self.tiles.len() as u128;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let len = match kept {
@@ -300,12 +300,11 @@ impl Try<'_> {
                 let mut out = Vec::new();
                 let coded = encode_as(&self.chunk(self.stacked, self.tiles), kept, &mut out)?;
                 let len = coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64);
-                *frame =
-                    Some(out).filter(|out| coded && self.is_whole() && out.len() < self.tiles.len() + STORED_HEADER);
-                return Ok(len);
+                let is_frame = coded && self.is_whole() && out.len() < self.tiles.len() + STORED_HEADER;
+                return Ok((len, is_frame.then_some(out)));
             }
         };
-        Ok(len.map(|len| self.of_tiles(len)))
+        Ok((len.map(|len| self.of_tiles(len)), None))
     }
 
     fn chunk<'a>(&self, params: &'a Params, raw: &'a [u8]) -> Chunk<'a> {
@@ -369,7 +368,8 @@ impl Alike {
         let apart = (raw.len() / size).div_ceil(COUNTS).max(1) * size;
         let numbers = raw.chunks(apart).flat_map(|part| part.chunks_exact(size).take(COUNTED_VALUES));
         let words = numbers.map(|number| scaled::bits_of(params, number)).filter(|word| left_out != Some(*word));
-        let again = scaled::count_again(words.inspect(|word| ends[(word >> ends_at) as usize % 256] += 1))?;
+        let words = words.inspect(|word| ends[(word >> ends_at) as usize % 256] += 1);
+        let again = scaled::count_again(words, scaled::SLOTS)?;
         let count = ends.iter().sum::<usize>();
         // Pairs that are equal: 1 of 256 where all are as frequent.
         let pairs = ends.iter().map(|n| n * n).sum::<usize>();

@@ -45,8 +45,11 @@ impl Settled {
         let raw = swapped.as_deref().unwrap_or(job.raw);
         let chunk = Chunk { params: &asked, raw, threads, used: None, kept: None };
         let known = Kept::settled(&asked).filter(|kept| *kept == Kept::Lorenzo);
-        let known = known.map(Chosen::from);
-        if let Some(Chosen { kept, frame }) = if known.is_some() { known } else { codec::choose_kept(&chunk)? } {
+        let chosen = match known {
+            Some(kept) => Some(kept.into()),
+            None => codec::choose_kept(&chunk)?,
+        };
+        if let Some(Chosen { kept, frame }) = chosen {
             return Ok(Settled { params: kept.settle(asked), used: None, kept: Some(kept), swapped, frame });
         }
         let chunk::Settled { params, used, kept, frame } = codec::settle_request(&chunk)?;

@@ -88,24 +88,7 @@ fn first_passes<S: Scalar>(plan: &ChunkValues<'_, S>, threads: usize) -> Result<
     Ok((planned, codebook::choose_codebook(&histogram.counts())))
 }
 
-/// Length of the frame that [`encode`] makes of a chunk, which takes a third less time. `None`: of none.
-pub(super) fn frame_len<S: Scalar>(chunk: &Chunk<'_>, used: Used, header: Header) -> Result<Option<usize>> {
-    let (values, rank) = (chunk.values::<S>()?, header.extents.as_slice().len());
-    let values = Numbers(&values, |x| x);
-    let Some((plan, _)) = start(&values, chunk.params.fill, used, header, Huffman::UNIT) else { return Ok(None) };
-    let (planned, lengths) = first_passes(&plan, chunk.threads)?;
-    let mut head = Vec::new();
-    format::write_codebook(&lengths, &mut head);
-    format::write_base(S::from_f64(plan.base), &mut head);
-    let payload = vectorize(
-        #[inline(always)]
-        || planned.iter().map(|run| run.payload_len(&plan.grid, &lengths, S::SIZE)).sum(),
-    );
-    let tiles = plan.grid.tiles();
-    Ok(Some(frame::frame_len(rank, &[head.len(), tiles, format::lengths_len(tiles).iter().sum(), payload])))
-}
-
-/// The same of what need not be values of its own type. Of the chunk fill value and threads count.
+/// As [`encode`], of what need not be values of its own type. Of the chunk fill value and threads count.
 pub(crate) fn encode_source<S: Scalar>(
     values: &dyn Source<S>,
     chunk: &Chunk<'_>,
@@ -143,6 +126,23 @@ pub(crate) fn encode_source<S: Scalar>(
     })?;
     writer.seal(chunk.threads);
     Ok(true)
+}
+
+/// Length of the frame that [`encode`] makes of a chunk, which takes a third less time. `None`: of none.
+pub(super) fn frame_len<S: Scalar>(chunk: &Chunk<'_>, used: Used, header: Header) -> Result<Option<usize>> {
+    let (values, rank) = (chunk.values::<S>()?, header.extents.as_slice().len());
+    let values = Numbers(&values, |x| x);
+    let Some((plan, _)) = start(&values, chunk.params.fill, used, header, Huffman::UNIT) else { return Ok(None) };
+    let (planned, lengths) = first_passes(&plan, chunk.threads)?;
+    let mut head = Vec::new();
+    format::write_codebook(&lengths, &mut head);
+    format::write_base(S::from_f64(plan.base), &mut head);
+    let payload = vectorize(
+        #[inline(always)]
+        || planned.iter().map(|run| run.payload_len(&plan.grid, &lengths, S::SIZE)).sum(),
+    );
+    let tiles = plan.grid.tiles();
+    Ok(Some(frame::frame_len(rank, &[head.len(), tiles, format::lengths_len(tiles).iter().sum(), payload])))
 }
 
 /// Huffman codewords for residuals, runs of zeros among them.

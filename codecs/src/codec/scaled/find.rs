@@ -45,15 +45,13 @@ const ULPS_PER_UNIT: f64 = 8.0;
 const VALUES_PER_MISSING: usize = 64;
 /// Zeros are a special number if they are more than one in 16 numbers.
 const VALUES_PER_ZERO: usize = 16;
-/// Numbers that mostly show, after a run, that there is no common divisor.
-const SOME_NUMBERS: usize = 256;
 /// Digits of a factor.
 const DIGITS: usize = 9;
 /// Numbers in a row that are looked for together, and bits of a place in the table that remembers numbers.
 const REPEATED_ROW: u32 = 4;
-const SLOTS: u32 = 15;
-/// The same of a few numbers of a sample. Half of those that occur again, and eight more, may be forgotten.
-const SOME_SLOTS: u32 = 12;
+pub(crate) const SLOTS: u32 = 15;
+/// The same where up to 1024 numbers are looked at. Half of those that occur again, and eight more, may be forgotten.
+const FEW_SLOTS: u32 = 12;
 const FORGOTTEN: u64 = 8;
 
 /// What a sample says of a chunk's numbers.
@@ -127,13 +125,13 @@ pub(crate) fn is_smooth<'a>(params: &Params, runs: impl Iterator<Item = &'a [u8]
     2 * (all[0] - all[1]) > all[2]
 }
 
-/// How many of these numbers occurred before, as far as a small table remembers.
-pub(crate) fn count_again(numbers: impl Iterator<Item = u64>) -> Result<usize> {
+/// How many of these numbers occurred before, as far as a small table of 2^`slots` places remembers.
+pub(crate) fn count_again(numbers: impl Iterator<Item = u64>, slots: u32) -> Result<usize> {
     // The upper half of what a number's bits are mixed to, by the highest of it.
-    let mut table = memory::zeros::<u32>(1 << SLOTS)?;
+    let mut table = memory::zeros::<u32>(1 << slots)?;
     let is_again = |number: &u64| {
         let mixed = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
-        std::mem::replace(&mut table[(mixed >> (32 - SLOTS)) as usize], mixed) == mixed
+        std::mem::replace(&mut table[(mixed >> (32 - slots)) as usize], mixed) == mixed
     };
     Ok(numbers.filter(is_again).count())
 }
@@ -146,7 +144,7 @@ pub(crate) fn repeat_in_rows(count: usize, numbers: impl Iterator<Item = u64>) -
         *row = *row << (64 / REPEATED_ROW) | number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
         Some(*row)
     });
-    Ok(2 * count_again(rows)? > count)
+    Ok(2 * count_again(rows, SLOTS)? > count)
 }
 
 /// 256 times the binary logarithm, straight between powers of two: the same on every machine.
@@ -193,7 +191,8 @@ impl Found {
     pub(crate) fn is_few(&self, values: u64, size: u64, most: u64) -> bool {
         let dictionary = |estimate: u64| estimate.min(values) * size / 2;
         // Mostly hardly any of them occurs again.
-        let again = 2 * seen_again(&self.numbers) as u64 + FORGOTTEN;
+        let again = count_again(self.numbers.iter().map(|&number| number as u64), FEW_SLOTS);
+        let again = 2 * again.unwrap_or(self.numbers.len()) as u64 + FORGOTTEN;
         let once = (self.numbers.len() as u64).saturating_sub(2 * again);
         if dictionary(estimate(0, once, again)) > most {
             return false;
@@ -217,17 +216,6 @@ impl Found {
         }
         dictionary + bits * values / (8 * 256 * self.numbers.len().max(1) as u64) <= most
     }
-}
-
-/// How many of these numbers occurred before, as far as a table in a core's nearest memory remembers.
-fn seen_again(numbers: &[i64]) -> usize {
-    let mut table = [0u32; 1 << SOME_SLOTS];
-    let is_again = |number: &&i64| {
-        let mixed = (**number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let slot = &mut table[(mixed >> (64 - SOME_SLOTS)) as usize];
-        std::mem::replace(slot, (mixed >> 24) as u32) == (mixed >> 24) as u32
-    };
-    numbers.iter().filter(is_again).count()
 }
 
 /// How many distinct numbers a chunk may have that has these once and those twice.
@@ -365,11 +353,9 @@ fn decimal<W: Word>(values: &[W], corrected: bool) -> Option<(usize, Scale)> {
 /// Products, or quotients, by a common divisor of the differences, and how many numbers are none.
 fn product<W: Word>(values: &[W]) -> Option<(usize, Scale)> {
     // What has no divisor mostly shows it by a few of its numbers.
-    for count in [RUN_VALUES, SOME_NUMBERS] {
-        let few = sorted(&values[..values.len().min(count)]);
-        if few.len() > 2 && divisor::<W>(&few).is_none() {
-            return None;
-        }
+    let few = sorted(&values[..values.len().min(RUN_VALUES)]);
+    if few.len() > 2 && divisor::<W>(&few).is_none() {
+        return None;
     }
     let numbers = sorted(values);
     let (divisor, error) = divisor::<W>(&numbers)?;

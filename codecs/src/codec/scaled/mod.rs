@@ -16,7 +16,7 @@ use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
 pub(super) use cpu::{bits, encode, len, repeats};
 pub(super) use estimate::dictionary_len;
-pub(super) use find::{Found, bits_of, count_again, find, is_smooth, looked_at, repeat_in_rows, runs};
+pub(super) use find::{Found, SLOTS, bits_of, count_again, find, is_smooth, looked_at, repeat_in_rows, runs};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
 pub(crate) static CODEC: Codec =
