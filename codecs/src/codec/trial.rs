@@ -55,8 +55,8 @@ pub struct Taken {
     pub is_near_lossless: bool,
 }
 
-/// Whether three in four of these numbers, [`look::numbers`](super::look::numbers) of a chunk, need more bits than the bound leaves:
-/// then planes does not keep them in fewer. Not where a bound is relative to each number.
+/// Whether three in four of these numbers, [`look::numbers`](super::look::numbers) of a chunk, need more bits than the
+/// bound leaves: then planes does not keep them in fewer. Not where a bound is relative to each number.
 pub fn loses(params: &Params, numbers: &[u8], used: Used) -> bool {
     let Tolerance::Absolute(bound) = used.tolerance else { return false };
     // The bound's exponent, and the power of two that takes that to 1.
