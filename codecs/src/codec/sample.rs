@@ -24,11 +24,13 @@ use crate::params::{Bound, Codec, Extents, Mode, Params, Request};
 use crate::stage::tiles::Grid;
 use crate::{memory, parallel};
 
-/// Tiles of lorenzo's in a sample: of the first look one in 16 of the chunk's, without loss one in 8, each put together
-/// of quarters from four places, for these differ more than a seam costs; of the second, whole ones, one in 6.
+/// Tiles of lorenzo's in a sample: of a first look one in 16 of the chunk's, each put together of quarters from four
+/// places, which differ more than a seam costs; of a second, whole ones, one in 6. Without loss quarters, one in 8 of 8
+/// tiles or more; whole ones of lines, which repeat farther apart.
 const FIRST_TILES: std::ops::RangeInclusive<usize> = 1..=4;
 const FIRST_PART_OF_CHUNK: usize = 16;
 const QUARTERS: usize = 4;
+const SPARSE: usize = 8;
 const SECOND_TILES: std::ops::RangeInclusive<usize> = 3..=4;
 const SECOND_PART_OF_CHUNK: usize = 6;
 /// Values of a chunk at most whose first sample for `planes` is one tile, put together of quarters; and of one that is
@@ -43,7 +45,7 @@ const FRAME_BYTES: u64 = 100;
 /// multiples fill a box evenly, however many are taken.
 const PLACES: [u64; 3] = [0x8CB9_2BA7_2F3D_8DD7, 0xABC9_8388_FB8F_AC02, 0xD1B5_4A32_D192_ED03];
 
-/// How much of a chunk is looked at.
+/// How much of a chunk is looked at: the first two one after the other, until it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Looked {
     /// As much as says enough of most chunks.
@@ -55,7 +57,6 @@ pub enum Looked {
 }
 
 impl Looked {
-    /// One after the other, until it does.
     pub const EACH: [Looked; 2] = [Looked::AtFirst, Looked::AtAll];
 }
 
@@ -145,9 +146,8 @@ impl Sample {
         let n: usize = grid.extents().iter().product();
         let (part_of_chunk, tiles, cuts) = match looked {
             Looked::AtFirst => (FIRST_PART_OF_CHUNK, FIRST_TILES, QUARTERS),
-            Looked::AtAll => (SECOND_PART_OF_CHUNK, SECOND_TILES, 1),
-            Looked::WithoutLoss if n <= *SECOND_TILES.start() * LORENZO_TILE => return Some(Sample::of_all()),
-            Looked::WithoutLoss => (FIRST_PART_OF_CHUNK / 2, FIRST_TILES, QUARTERS),
+            Looked::WithoutLoss if extents.len() > 1 && grid.tiles() >= SPARSE => (SPARSE, FIRST_TILES, QUARTERS),
+            _ => (SECOND_PART_OF_CHUNK, SECOND_TILES, 1),
         };
         let tiles = (grid.tiles() / part_of_chunk).clamp(*tiles.start(), *tiles.end());
         if n <= tiles * LORENZO_TILE {
