@@ -47,7 +47,7 @@ def of_the_gpu(record):
     wrote = lambda row: record("h5py", row)[1] / 1000
     lorenzo, planes = ([wrote(f"h5z-gpu {c} 1e-3{how}") for how in ("", ", CPU only")] for c in ("lorenzo", "planes"))
     yield README, "written at # GB/s (`planes`) to # GB/s (`lorenzo`)", planes[0], lorenzo[0]
-    yield README, "without a filter at # to #;", wrote("none, chunked"), wrote("none, chunked, again")
+    yield README, "without a filter at # and #;", wrote("none, chunked"), wrote("none, chunked, again")
     yield README, "its 16 CPU cores alone at # (`lorenzo`) to # GB/s (`planes`)", lorenzo[1], planes[1]
     array = lambda codec, nth=0: record("datasets", f"density {codec} 4 MiB", nth)
     yield README, "write at # GB/s from NumPy (`lorenzo`)", array("lorenzo", 1)[1]
