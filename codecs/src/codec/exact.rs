@@ -200,9 +200,9 @@ impl Try<'_> {
         let for_dictionary =
             is_float && self.with_scale && alike.again >= REPEATED_FLOATS && (with_unit.is_none() || !found.is_full);
         if candidates.len() == 1 && !is_smooth && !for_dictionary {
-            return Ok(Chosen::NONE);
+            return Ok(Kept::Planes.into());
         }
-        let mut best = Best { cost: u64::MAX, chosen: Chosen::NONE };
+        let mut best = Best { cost: u64::MAX, chosen: Kept::Planes.into() };
         for (kept, bits) in candidates {
             self.weigh(kept, bits, &mut best)?;
         }
@@ -394,7 +394,7 @@ pub(crate) fn choose(chunk: &Chunk<'_>) -> Result<Chosen> {
 }
 
 fn choose_with(chunk: &Chunk<'_>, with_scale: bool) -> Result<Chosen> {
-    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Chosen::NONE) };
+    let Some(tiles) = Tiles::new(chunk.params, chunk.raw.len()) else { return Ok(Kept::Planes.into()) };
     let tiles = Tiles { with_scale, ..tiles };
     match tiles.stack {
         Some(_) => tiles.choose_with_frame(

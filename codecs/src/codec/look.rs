@@ -15,11 +15,6 @@ pub struct Chosen {
     pub(crate) frame: Option<Vec<u8>>,
 }
 
-impl Chosen {
-    /// What is taken where nothing is looked at.
-    pub(crate) const NONE: Chosen = Chosen { kept: Kept::Planes, frame: None };
-}
-
 impl From<Kept> for Chosen {
     fn from(kept: Kept) -> Chosen {
         Chosen { kept, frame: None }
