@@ -413,6 +413,16 @@ static inline double __hiloint2double(int high, int low) {
     return same_bits<double>((uint64_t)(unsigned)high << 32 | (unsigned)low);
 }
 
+// Of a number and a NaN the number, whatever the NaN: the C library's functions give a NaN back for one that signals.
+template <class T>
+static T lesser(T a, T b) { return a != a ? b : b != b ? a : b < a ? b : a; }
+template <class T>
+static T greater(T a, T b) { return a != a ? b : b != b ? a : a < b ? b : a; }
+#define fminf(a, b) lesser<float>(a, b)
+#define fmaxf(a, b) greater<float>(a, b)
+#define fmin(a, b) lesser<double>(a, b)
+#define fmax(a, b) greater<double>(a, b)
+
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fsub_rn(float a, float b) { return a - b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
