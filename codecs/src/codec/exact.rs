@@ -297,9 +297,20 @@ impl Try<'_> {
                 self.with_runs(|runs| scaled::len(runs, way, most))?
             }
             _ => {
-                let mut out = Vec::new();
-                let coded = encode_as(&self.chunk(self.stacked, self.tiles), kept, &mut out)?;
-                let len = coded.then(|| out.len().saturating_sub(FRAME_BYTES) as u64);
+                let (mut out, stack) = (Vec::new(), self.chunk(self.stacked, self.tiles));
+                let rest = |len: usize| len.saturating_sub(FRAME_BYTES) as u64;
+                match kept {
+                    Kept::Lorenzo if !self.is_whole() => {
+                        return Ok((integers::frame_len(&stack, None)?.map(rest), None));
+                    }
+                    Kept::Scaled(way) if !self.is_whole() => {
+                        let len = scaled::frame_len(&stack, way)?.filter(|len| *len < stack.raw.len() + STORED_HEADER);
+                        return Ok((len.map(rest), None));
+                    }
+                    _ => {}
+                }
+                let coded = encode_as(&stack, kept, &mut out)?;
+                let len = coded.then(|| rest(out.len()));
                 let is_frame = coded && self.is_whole() && out.len() < self.tiles.len() + STORED_HEADER;
                 return Ok((len, is_frame.then_some(out)));
             }

@@ -5,7 +5,7 @@ use crate::params::{Bound, Codec, Params, Request};
 
 /// How a number is made of a whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Map {
+pub enum Map {
     /// It is the whole number.
     Whole,
     /// The whole number over the factor, in f64.
@@ -35,24 +35,24 @@ impl Map {
     }
 
     /// Whether there are neither factor nor addend.
-    pub(crate) fn is_exact(self) -> bool {
+    pub fn is_exact(self) -> bool {
         matches!(self, Map::Whole | Map::Ordered | Map::Dictionary)
     }
 }
 
 /// A map with its numbers, and which whole numbers there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Scale {
-    pub(crate) map: Map,
-    pub(crate) factor: f64,
-    pub(crate) addend: f64,
+pub struct Scale {
+    pub map: Map,
+    pub factor: f64,
+    pub addend: f64,
     /// Whole numbers are this often the unit, from the origin on.
-    pub(crate) unit: u64,
-    pub(crate) origin: i64,
+    pub unit: u64,
+    pub origin: i64,
     /// Bits of the number that a code of its own stands for.
-    pub(crate) special: Option<u64>,
+    pub special: Option<u64>,
     /// Whether a number may be some units in the last place off the one that the map gives: the frame has corrections.
-    pub(crate) corrected: bool,
+    pub corrected: bool,
 }
 
 impl Scale {
@@ -82,7 +82,7 @@ impl Scale {
 
 /// What codes are kept by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inner {
+pub enum Inner {
     Planes,
     Lorenzo,
     Bytes,
@@ -91,10 +91,10 @@ pub(crate) enum Inner {
 /// How a chunk is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Way {
-    pub(crate) scale: Scale,
+    pub scale: Scale,
     /// How often whole numbers are differenced.
-    pub(crate) order: u8,
-    pub(crate) inner: Inner,
+    pub order: u8,
+    pub inner: Inner,
 }
 
 /// How a chunk is coded without loss.

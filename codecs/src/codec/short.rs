@@ -98,6 +98,9 @@ fn encoded_len(sample: &Chunk<'_>, kept: Kept) -> Result<usize> {
     if kept == Kept::Bytes {
         return Ok(bytes::len(sample.raw, sample.params.dtype.size, 0)? as usize + FRAME_BYTES);
     }
+    if kept == Kept::Lorenzo {
+        return Ok(integers::frame_len(sample, None)?.unwrap_or(sample.raw.len()));
+    }
     let mut frame = Vec::new();
     Ok(if encode_as(sample, kept, &mut frame)? { frame.len() } else { sample.raw.len() })
 }

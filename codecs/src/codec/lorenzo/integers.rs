@@ -17,8 +17,8 @@ use crate::codec::chunk::{self, Chunk};
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::{Frame, Header};
-use crate::params::{Bound, Codec, Request};
-use crate::params::{Class, Dtype, Mode, Params};
+use crate::params::{Bound, Class, Codec, Dtype, Mode, Params, Request};
+use std::borrow::Cow;
 
 /// The type that the codec is given: f64 in this machine's byte order.
 const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F64 };
@@ -74,15 +74,34 @@ pub(crate) fn encode(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Vec<u8>)
 }
 
 fn encode_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Vec<u8>) -> Result<bool> {
+    let Some(numbers) = numbers::<N>(chunk, special)? else { return Ok(false) };
+    let params = wide_params(chunk, special);
+    let (values, wide) = (Numbers(&numbers, N::wide), Chunk { params: &params, ..*chunk });
+    cpu::encode_source(&values, &wide, Tolerance::Absolute(HALF).into(), chunk.header(CodecId::LORENZO, None), out)
+}
+
+/// Length of the frame that [`encode`] makes, which is not made. `None`: of none.
+pub(crate) fn frame_len(chunk: &Chunk<'_>, special: Option<f64>) -> Result<Option<usize>> {
+    for_type!(chunk.params.dtype, frame_len_of_type(chunk, special))
+}
+
+fn frame_len_of_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>) -> Result<Option<usize>> {
+    let Some(numbers) = numbers::<N>(chunk, special)? else { return Ok(None) };
+    let params = wide_params(chunk, special);
+    let (values, wide) = (Numbers(&numbers, N::wide), Chunk { params: &params, ..*chunk });
+    cpu::source_len(&values, &wide, Tolerance::Absolute(HALF).into(), chunk.header(CodecId::LORENZO, None))
+}
+
+/// A chunk's numbers; `None` where one is too large.
+fn numbers<'a, N: Integer>(chunk: &Chunk<'a>, special: Option<f64>) -> Result<Option<Cow<'a, [N]>>> {
     let numbers = chunk.values::<N>()?;
     let fits = |x: f64| x.abs() <= LARGEST || Some(x) == special;
-    if size_of::<N>() == 8 && !numbers.iter().all(|x| fits(x.wide())) {
-        return Ok(false);
-    }
-    let params = Params { fill: special.map(f64::to_bits), ..*chunk.params };
-    let wide = Chunk { params: &params, ..*chunk };
-    let header = chunk.header(CodecId::LORENZO, None);
-    cpu::encode_source(&Numbers(&numbers, N::wide), &wide, Tolerance::Absolute(HALF).into(), header, out)
+    let all_fit = size_of::<N>() < 8 || numbers.iter().all(|x| fits(x.wide()));
+    Ok(all_fit.then_some(numbers))
+}
+
+fn wide_params(chunk: &Chunk<'_>, special: Option<f64>) -> Params {
+    Params { fill: special.map(f64::to_bits), ..*chunk.params }
 }
 
 /// The params of a chunk of integers as those of f64 under the bound; `None`: it is no such chunk.

@@ -9,7 +9,7 @@
 //! Parts of a chunk are mapped by as many threads as there are; sums and differences are one thread's.
 
 use super::find::{log, repeat_in_rows};
-use super::format::{HEAD_LEN, Head, Opened};
+use super::format::{Exception, HEAD_LEN, Head, Opened, Sections, write};
 use super::scale::{Divide, Multiply, Word, code_type};
 use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
@@ -18,7 +18,7 @@ use crate::codec::lorenzo::{self, integers};
 use crate::codec::{bytes, planes};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Writer};
+use crate::frame::{self, Frame};
 use crate::params::{Bound, Class, Codec, Extents, Mode, Params, Request};
 use crate::simd::vectorize;
 use crate::{memory, parallel};
@@ -45,26 +45,32 @@ fn encode_words<W: Word>(values: &[W], chunk: &Chunk<'_>, way: &Way, out: &mut V
         return Ok(false);
     }
     let corrections = corrections::encode(&corrections, chunk)?;
-    let sections = if corrections.is_empty() { 3 } else { 4 };
-    let mut w = Writer::new(out, chunk.header(CodecId::SCALED, None), sections)?;
-    w.section(|o| {
-        memory::reserve(o, HEAD_LEN + dictionary.len())?;
-        o.extend(head.bytes());
-        o.extend_from_slice(&dictionary);
-        Ok(())
-    })?;
-    w.section(|o| {
-        memory::reserve(o, (4 + W::SIZE) * exceptions.len())?;
-        exceptions.iter().for_each(|&i| o.extend((i as u32).to_le_bytes()));
-        exceptions.iter().for_each(|&i| o.extend(&values[i].bits().to_le_bytes()[..W::SIZE]));
-        Ok(())
-    })?;
-    w.section(|o| memory::append(o, &inner))?;
-    if !corrections.is_empty() {
-        w.section(|o| memory::append(o, &corrections))?;
-    }
-    w.seal(chunk.threads);
+    let exceptions: Vec<Exception> = memory::collect(
+        exceptions.len(),
+        exceptions.iter().map(|&i| Exception { place: i as u32, bits: values[i].bits() }),
+    )?;
+    let sections =
+        Sections { head, dictionary: &dictionary, exceptions: &exceptions, inner: &inner, corrections: &corrections };
+    write(chunk.params, chunk.raw.len(), &sections, chunk.threads, out)?;
     Ok(true)
+}
+
+/// Length of the frame that [`encode`] makes, which is not made where the codes are by `lorenzo`. `None`: of none.
+pub(crate) fn frame_len(chunk: &Chunk<'_>, way: &Way) -> Result<Option<usize>> {
+    fn typed<W: Word>(chunk: &Chunk<'_>, way: &Way) -> Result<Option<usize>> {
+        let Some(mut coded) = code::<W>(&chunk.values()?, chunk, way)? else { return Ok(None) };
+        let inner = match coded.codes.iter().any(|c| *c != W::cut(0)) {
+            true => codes_len(&mut coded.codes, chunk, way)?,
+            false => Some(0),
+        };
+        let Some(inner) = inner else { return Ok(None) };
+        let corrections = corrections::encode(&coded.corrections, chunk)?.len();
+        let exceptions = (4 + W::SIZE) * coded.exceptions.len();
+        let all = [HEAD_LEN + coded.dictionary.len(), exceptions, inner, corrections];
+        let sections = if corrections == 0 { &all[..3] } else { &all };
+        Ok(Some(frame::frame_len(chunk.params.extents.as_slice().len(), sections)))
+    }
+    if chunk.params.dtype.size == 4 { typed::<i32>(chunk, way) } else { typed::<i64>(chunk, way) }
 }
 
 /// A chunk's codes, the places of its exceptions, and how numbers are made of the codes.
@@ -227,13 +233,10 @@ pub(crate) fn len(chunks: &[Chunk<'_>], way: &Way, most: u64) -> Result<Option<u
         let inner = match way.inner {
             _ if codes.iter().all(|c| *c == W::cut(0)) => 0,
             Inner::Bytes => bytes::len(to_little(&mut codes), W::SIZE as u8, most)?,
-            _ => {
-                let mut inner = Vec::new();
-                if !encode_codes(&mut codes, &as_one, way, &mut inner)? {
-                    return Ok(None);
-                }
-                inner.len() as u64
-            }
+            _ => match codes_len(&mut codes, &as_one, way)? {
+                Some(len) => len as u64,
+                None => return Ok(None),
+            },
         };
         let Some(extents) = Extents::new(&[corrections.len().max(1) as u64]) else { return Ok(None) };
         let params = Params { extents, ..*chunks[0].params };
@@ -259,21 +262,44 @@ pub(super) fn encode_dictionary<W: Word>(differences: &mut [W], threads: usize) 
     Ok(out)
 }
 
+/// The params of a chunk's codes, for `planes` and `bytes`.
+#[doc(hidden)]
+pub fn codes_params(params: &Params, way: &Way) -> Params {
+    let size = params.dtype.size;
+    Params {
+        request: Request::new(Codec::Planes, Bound::Lossless),
+        dtype: code_type(size),
+        extents: params.extents.unswapped(),
+        fill: way.scale.special.map(|_| 1 << (8 * size - 1)),
+        lossy_allowed: false,
+    }
+}
+
 /// The frame of the codes.
 pub(super) fn encode_codes<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way, out: &mut Vec<u8>) -> Result<bool> {
-    let params = Params {
-        request: Request::new(Codec::Planes, Bound::Lossless),
-        dtype: code_type(W::SIZE as u8),
-        extents: chunk.params.extents.unswapped(),
-        fill: way.scale.special.map(|_| W::MIN.bits()),
-        lossy_allowed: false,
-    };
+    let params = codes_params(chunk.params, way);
     let chunk = Chunk { params: &params, raw: to_little(codes), ..*chunk };
     match way.inner {
         Inner::Planes => planes::ENCODE(&chunk, out),
-        Inner::Lorenzo => integers::encode(&chunk, way.scale.special.map(|_| W::MIN.wide() as f64), out),
+        Inner::Lorenzo => integers::encode(&chunk, special_code::<W>(way), out),
         Inner::Bytes => bytes::ENCODE(&chunk, out),
     }
+}
+
+/// Length of that frame. `None`: of none.
+pub(super) fn codes_len<W: Word>(codes: &mut [W], chunk: &Chunk<'_>, way: &Way) -> Result<Option<usize>> {
+    if way.inner == Inner::Lorenzo {
+        let params = codes_params(chunk.params, way);
+        let chunk = Chunk { params: &params, raw: to_little(codes), ..*chunk };
+        return integers::frame_len(&chunk, special_code::<W>(way));
+    }
+    let mut inner = Vec::new();
+    Ok(encode_codes(codes, chunk, way, &mut inner)?.then_some(inner.len()))
+}
+
+/// The special number's code, as f64.
+fn special_code<W: Word>(way: &Way) -> Option<f64> {
+    way.scale.special.map(|_| W::MIN.wide() as f64)
 }
 
 /// Replaces whole numbers, in rows of `row` numbers, by their codes; the step. Where there is a special number its code

@@ -2,7 +2,7 @@
 //! What a chunk takes by a dictionary, from a sample of it: the codes of the sample, and its share of the dictionary.
 //! The share is estimated by bits; the dictionary of the sample is coded where that decides.
 
-use super::cpu::{bits_of, differences, encode_codes, encode_dictionary};
+use super::cpu::{bits_of, codes_len, differences, encode_dictionary};
 use super::dictionary;
 use super::find::log;
 use super::scale::Word;
@@ -40,11 +40,8 @@ pub(crate) fn dictionary_len(sample: &Chunk<'_>, scale: Scale, n: u64, most: u64
         if about / 2 > most {
             return Ok(None);
         }
-        let mut frame = Vec::new();
-        if !encode_codes(&mut codes, sample, &way, &mut frame)? {
-            return Ok(None);
-        }
-        let own = frame.len() as u64 + wider;
+        let Some(own) = codes_len(&mut codes, sample, &way)? else { return Ok(None) };
+        let own = own as u64 + wider;
         // Its frame may be half as long as bits say.
         if own + about <= most || own + about / 2 > most {
             return Ok(Some(own + about));

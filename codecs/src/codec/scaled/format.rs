@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Head and exceptions of a `scaled` frame, FORMAT.md §3. No loops over numbers.
+//! Head, exceptions and sections of a `scaled` frame, FORMAT.md §3, written and read. No loops over numbers.
 
 use super::scale::{Word, code_type};
+use crate::codec::chunk;
 use crate::codec::kept::{Map, Scale};
 use crate::codec_id::CodecId;
 use crate::error::{Error, Result};
-use crate::frame::{Frame, Header};
-use crate::params::{Class, Mode};
+use crate::frame::{Frame, Header, Writer};
+use crate::memory;
+use crate::params::{Class, Mode, Params};
 
 /// Bytes of the head.
 pub(super) const HEAD_LEN: usize = 56;
@@ -74,6 +76,72 @@ impl Head {
         let scale = Scale { map, factor, addend, unit, origin: word(1) as i64, special, corrected: false };
         Ok((Head { scale, order, step }, dictionary))
     }
+}
+
+/// A number that the map does not reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exception {
+    /// Its place in the chunk.
+    pub place: u32,
+    /// Its bits.
+    pub bits: u64,
+}
+
+/// What a frame is put together of.
+pub(super) struct Sections<'a> {
+    pub(super) head: Head,
+    pub(super) dictionary: &'a [u8],
+    /// In the order of their places.
+    pub(super) exceptions: &'a [Exception],
+    pub(super) inner: &'a [u8],
+    pub(super) corrections: &'a [u8],
+}
+
+/// Writes the frame of a chunk of `raw_len` bytes.
+pub(super) fn write(
+    params: &Params,
+    raw_len: usize,
+    sections: &Sections<'_>,
+    threads: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let Sections { head, dictionary, exceptions, inner, corrections } = *sections;
+    let size = usize::from(params.dtype.size);
+    let header = chunk::header(params, CodecId::SCALED, None, raw_len);
+    let mut w = Writer::new(out, header, if corrections.is_empty() { 3 } else { 4 })?;
+    w.section(|o| {
+        memory::reserve(o, HEAD_LEN + dictionary.len())?;
+        o.extend(head.bytes());
+        o.extend_from_slice(dictionary);
+        Ok(())
+    })?;
+    w.section(|o| {
+        memory::reserve(o, (4 + size) * exceptions.len())?;
+        exceptions.iter().for_each(|e| o.extend(e.place.to_le_bytes()));
+        exceptions.iter().for_each(|e| o.extend(&e.bits.to_le_bytes()[..size]));
+        Ok(())
+    })?;
+    w.section(|o| memory::append(o, inner))?;
+    if !corrections.is_empty() {
+        w.section(|o| memory::append(o, corrections))?;
+    }
+    w.seal(threads);
+    Ok(())
+}
+
+/// The frame of a chunk of `raw_len` bytes whose codes, in the order 0 and not all of them 0, a device has made and
+/// encoded: `inner` is their frame. `exceptions` come in the order of their places.
+#[doc(hidden)]
+pub fn frame_around(
+    params: &Params,
+    raw_len: usize,
+    scale: Scale,
+    exceptions: &[Exception],
+    inner: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let head = Head { scale, order: 0, step: 0 };
+    write(params, raw_len, &Sections { head, dictionary: &[], exceptions, inner, corrections: &[] }, 1, out)
 }
 
 /// A validated frame of this codec.

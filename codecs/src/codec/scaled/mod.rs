@@ -14,9 +14,11 @@ mod tests;
 use crate::codec::descriptor::{Codec, Encode};
 use crate::codec::kept::Kept;
 use crate::codec_id::CodecId;
-pub(super) use cpu::{bits, encode, len, repeats};
+pub use cpu::codes_params;
+pub(super) use cpu::{bits, encode, frame_len, len, repeats};
 pub(super) use estimate::dictionary_len;
 pub(super) use find::{Found, SLOTS, bits_of, count_again, find, is_smooth, looked_at, repeat_in_rows, runs};
+pub use format::{Exception, frame_around};
 
 /// What everybody else knows of this codec. Whether and how it keeps a chunk, `codec/exact.rs` finds out.
 pub(crate) static CODEC: Codec =

@@ -327,11 +327,14 @@ fn a_wrong_way_loses_nothing() -> Result<()> {
         let multiples: Vec<f64> = (0..5000).map(|i| x * (i / 7 % 90) as f64).collect();
         let found = super::find(&of, &raw(dtype, &multiples)).multiples.unwrap();
         for raw in [raw(dtype, &values), raw(dtype, &multiples)] {
-            for (order, inner) in [0, 1, 2, 3].into_iter().flat_map(|o| [(o, Inner::Planes), (o, Inner::Bytes)]) {
+            let inner = [Inner::Planes, Inner::Lorenzo, Inner::Bytes];
+            for (order, inner) in [0, 1, 2, 3].into_iter().flat_map(|o| inner.map(|inner| (o, inner))) {
                 let special = [None, Some(0)][usize::from(inner == Inner::Bytes)];
                 let way = Way { scale: Scale { special, ..found }, order, inner };
                 let chunk = Chunk { params: &of, raw: &raw, threads: 2, used: None, kept: Some(Kept::Scaled(way)) };
                 let (mut out, mut back) = (Vec::new(), vec![0xA5; raw.len()]);
+                let len = super::encode(&chunk, &way, &mut out)?.then_some(out.len());
+                assert_eq!(super::frame_len(&chunk, &way)?, len, "{dtype:?} {way:?}");
                 assert!(exact::encode(&chunk, &mut out)?);
                 super::super::decode(&Frame::open(&out, 1)?, 1, &mut back)?;
                 assert!(back == raw, "{dtype:?} {way:?}");
