@@ -26,17 +26,19 @@ struct Part {
     }
 };
 
-// The integers of type `N`, which are words `Bits`, as f64. True where one is too large.
+// The integers of type `N`, which are words `Bits`, as f64. True where one is too large, and not the special one, which
+// is an outlier.
 template <class N, class Bits, int THREADS>
 __device__ __forceinline__ bool widen(const EncodeChunk& c, Part part) {
     const Bits* from = (const Bits*)c.integers;
     double* to = (double*)c.input;
     const bool swap = c.integer & INTEGER_SWAP;
+    const double special = c.flags & FLAG_FILL ? __longlong_as_double((long long)c.fill) : 0.0;
     bool large = false;
 #pragma unroll 4
     for (u64 i = part.first + threadIdx.x; i < part.end; i += THREADS) {
         const double x = (double)(N)(swap ? turned(from[i]) : from[i]);
-        large |= x > LARGEST || x < -LARGEST;
+        large |= (x > LARGEST || x < -LARGEST) && x != special;
         to[i] = x;
     }
     return large;

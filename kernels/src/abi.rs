@@ -289,6 +289,46 @@ shared_structs! {
         /// 1: bfloat16, 0: binary16.
         is_bfloat16: u32,
     }
+    /// A chunk of numbers that are multiples of a unit: codecs/src/codec/scaled/FORMAT.md §3.1 says what map, unit,
+    /// origin, factor and addend are.
+    ScaledChunk {
+        /// Device address of the numbers.
+        numbers: u64,
+        /// Device address of their codes: integers of as many bytes.
+        codes: u64,
+        /// Device address of what is found: how many exceptions there are and `SCALED_…` bits, u32 each and zero before
+        /// a launch; then the bits of `most` exceptions, u64; then their places, u32.
+        found: u64,
+        /// Numbers of the chunk.
+        values: u64,
+        /// See above.
+        factor: f64,
+        /// See above.
+        addend: f64,
+        /// See above.
+        unit: u64,
+        /// See above, i64.
+        origin: u64,
+        /// Bits of the number that the lowest code stands for, where `flags` has `FLAG_FILL`.
+        special: u64,
+        /// See above.
+        map: u32,
+        /// `FLAG_FILL`, `FLAG_SWAP`.
+        flags: u32,
+        /// Exceptions that there is room for.
+        most: u32,
+        /// Nothing.
+        reserved: u32,
+    }
+    /// Arguments of `scaled_divide`.
+    ScaledArgs {
+        /// `ScaledChunk`s.
+        chunks: u64,
+        /// CTAs of each.
+        parts: u32,
+        /// Nothing.
+        reserved: u32,
+    }
     /// Arguments of `array_pack`.
     PackArgs {
         /// `EncodeChunk`s, for the addresses of their frames.
@@ -325,6 +365,8 @@ pub const NUMBERS: &[(&str, u32)] = &[
     ("INTEGER_SWAP", INTEGER_SWAP),
     ("LORENZO_SHARED", LORENZO_SHARED),
     ("LORENZO_HEAD", LORENZO_HEAD),
+    ("SCALED_SOME", SCALED_SOME),
+    ("SCALED_FAR", SCALED_FAR),
     ("ARRAY_PIECE", ARRAY_PIECE),
     ("ARRAY_PACK_STEP", ARRAY_PACK_STEP),
 ];
@@ -361,6 +403,10 @@ pub const INTEGER_SWAP: u32 = 32;
 pub const LORENZO_SHARED: u32 = 2816;
 /// Bytes that a tile's working memory begins with: what it is to be, how often it has each symbol.
 pub const LORENZO_HEAD: u32 = 448;
+/// A code is not 0.
+pub const SCALED_SOME: u32 = 1;
+/// An exception has none but exceptions and special numbers before it, so far as was looked.
+pub const SCALED_FAR: u32 = 2;
 /// Bytes of a row that a group of threads copies at a time.
 pub const ARRAY_PIECE: u32 = 2048;
 /// Frames that are brought together begin at multiples of this.

@@ -121,7 +121,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Starts reading a few kilobytes, to place `to` of what [`Stream::got`] hands out after a wait.
+    /// Starts reading less than a megabyte, to place `to` of what [`Stream::got`] hands out after a wait.
     pub(crate) fn start_get(&mut self, buffer: Buffer, at: usize, len: usize, to: usize) -> Result<(), Failure> {
         let from = self.range(buffer, at, len)?;
         self.busy = true;

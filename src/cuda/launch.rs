@@ -7,7 +7,10 @@ use super::stream::Stream;
 #[cfg(feature = "testing")]
 use cudarc::driver::result;
 use cudarc::driver::sys;
-use kernels::abi::{BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, HalfArgs, PackArgs, STRUCTS};
+use kernels::abi::{
+    BoxCopy, CopyArgs, DecodeArgs, DecodeChunk, EncodeArgs, EncodeChunk, HalfArgs, PackArgs, STRUCTS, ScaledArgs,
+    ScaledChunk,
+};
 
 /// A struct that a kernel takes by value.
 pub(crate) trait Args: Copy {}
@@ -16,6 +19,7 @@ impl Args for DecodeArgs {}
 impl Args for CopyArgs {}
 impl Args for PackArgs {}
 impl Args for HalfArgs {}
+impl Args for ScaledArgs {}
 /// What a kernel takes that is launched alone: its own struct, of such words, is no longer.
 impl Args for [u64; 16] {}
 
@@ -36,6 +40,8 @@ unsafe impl Described for EncodeChunk {}
 unsafe impl Described for DecodeChunk {}
 // SAFETY: as above.
 unsafe impl Described for BoxCopy {}
+// SAFETY: as above.
+unsafe impl Described for ScaledChunk {}
 
 /// No struct of the list has a byte that belongs to none of its fields.
 const _: () = {

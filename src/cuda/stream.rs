@@ -322,7 +322,7 @@ impl Stream {
         unsafe { result::memset_d8_async(to, 0, len, self.handle.0) }.map_err(|e| Failure::new("cuMemsetD8Async", e))
     }
 
-    /// Starts copying a few kilobytes to the device. Waits for what was started where there is no room for them.
+    /// Starts copying less than a megabyte to the device. Waits for what was started where there is no room for them.
     pub(crate) fn put(&mut self, buffer: Buffer, at: usize, bytes: &[u8]) -> Result<(), Failure> {
         let to = self.range(buffer, at, bytes.len())?;
         let needed = self.put_used + bytes.len();
@@ -340,7 +340,7 @@ impl Stream {
             .map_err(|e| Failure::new("cuMemcpyHtoDAsync", e))
     }
 
-    /// Waits for everything and reads a few kilobytes.
+    /// Waits for everything and reads less than a megabyte.
     pub(crate) fn get(&mut self, buffer: Buffer, at: usize, len: usize) -> Result<&[u8], Failure> {
         self.expect(len)?;
         self.start_get(buffer, at, len, 0)?;

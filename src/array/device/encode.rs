@@ -13,7 +13,8 @@
 //! time, and without memory for one the host encodes the rest.
 
 use super::base::{batch, failed};
-use super::job::{DeviceLane, Framed, Given, How, Job, LANES, State};
+use super::job::{DeviceLane, Framed, Given, How, Job, LANES, SHARED_LANES, State};
+use super::units::Units;
 use crate::array::boxes::Array;
 use crate::cuda::{self, Mark};
 use crate::engine::gpu::encode::plan_of;
@@ -26,9 +27,6 @@ use codecs::params::{Class, Codec, Params};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
-
-/// Batches on their way at a time where the CPU chooses codecs or encodes, which takes longer than kernels do.
-const SHARED_LANES: usize = 8;
 
 pub(crate) struct DeviceEncoding {
     job: Arc<Job>,
@@ -216,6 +214,7 @@ impl DeviceEncoding {
         lane.groups.clear();
         lane.frames.clear();
         lane.chosen.clear();
+        lane.units = Units::default();
         // The CPU's part takes time: that of several batches, and of whoever writes frames, at the same time.
         let slot = if let How::Planned(_) = job.how {
             job.compute(&mut lane)?;

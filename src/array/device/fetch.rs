@@ -30,7 +30,9 @@ impl Job {
         }
         lane.stream.wait_for(Mark::Computed)?;
         let made = lane.groups.iter().map(|group| group.members.len()).sum::<usize>();
-        let lengths = lane.stream.got(8 * made).as_chunks().0;
+        let (lengths, found) = lane.stream.got(8 * made + lane.units.found_len()).split_at(8 * made);
+        lane.units.read(found)?;
+        let lengths = lengths.as_chunks().0;
         let lengths: Vec<u64> = lengths.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
         let (mut copies, mut begin) = (Vec::new(), 0);
         for group in &lane.groups {
@@ -43,6 +45,7 @@ impl Job {
                         return Err(Failure::other("a kernel wrote no frame").into());
                     }
                     n if self.kernels.is_wide && n > most_packed => Framed::Left { stored: false },
+                    n if lane.units.leave(i, n, raw_len) => Framed::Left { stored: false },
                     n if n >= raw_len + STORED_HEADER => Framed::Left { stored: true },
                     n if n > raw_len => Framed::There(at, n),
                     n => Framed::Locked(begin + end, n),
@@ -75,6 +78,13 @@ impl Job {
                 lane.stream.download_vecs(Buffer::Output, vec![(at, len, &mut frame)], self.threads)?;
                 lane.frames[i] = Framed::Own(frame);
             }
+        }
+        let inner = |i: usize| match lane.frames[i] {
+            Framed::Locked(at, len) => Some(lane.stream.locked_bytes(at, len)),
+            _ => None,
+        };
+        for (i, frame) in lane.units.frames(&self.params, self.raw_len, self.threads, inner)? {
+            lane.frames[i] = Framed::Own(frame);
         }
         let left: Vec<(usize, bool)> = (0..lane.count)
             .filter_map(|i| if let Framed::Left { stored } = lane.frames[i] { Some((i, stored)) } else { None })

@@ -11,6 +11,7 @@ use super::by_host::ByHost;
 use super::choose::{Chosen, Open};
 use super::copies::{Copies, Side};
 use super::halves::Halves;
+use super::units::{self, Units};
 use crate::array::boxes::{Array, Overlap, dense};
 use crate::cuda::{Buffer, Device, Mark, OwnStream, UserStream};
 use crate::engine::Engine;
@@ -23,8 +24,9 @@ use codecs::memory;
 use codecs::params::{Extents, Params};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Batches on their way at a time.
+/// Batches on their way at a time; and where the CPU chooses codecs or encodes, which takes longer than kernels do.
 pub(super) const LANES: usize = 4;
+pub(super) const SHARED_LANES: usize = 8;
 /// After a batch of at least `FAILED_CHUNKS` chunks of which the GPU could encode none, the next 64 batches go to the
 /// CPU at once: choosing their codecs on the GPU would be in vain, and the CPU would choose again.
 const SKIPPED_BATCHES: usize = 64;
@@ -78,6 +80,8 @@ pub(super) struct DeviceLane {
     pub(super) frames: Vec<Framed>,
     /// What is asked of each chunk, where that was chosen.
     pub(super) chosen: Vec<Option<Chosen>>,
+    /// Those that are kept as multiples of a unit.
+    pub(super) units: Units,
 }
 
 /// Chunks of a batch that were encoded by the same launches.
@@ -124,6 +128,16 @@ impl Job {
         self.origins.len() / self.chunk.len()
     }
 
+    /// Threads of a lane, while those of the others do their part of the CPU's work.
+    fn lane_threads(&self) -> usize {
+        self.threads.div_ceil(self.batches().min(SHARED_LANES))
+    }
+
+    /// Numbers of a chunk.
+    fn values(&self) -> usize {
+        self.raw_len / usize::from(self.params.dtype.size).max(1)
+    }
+
     pub(super) fn batches(&self) -> usize {
         self.chunks().div_ceil(self.batch)
     }
@@ -131,8 +145,8 @@ impl Job {
     pub(super) fn lane(&self) -> Result<DeviceLane> {
         let mut stream = self.device.own_stream()?;
         stream.follow(self.user)?;
-        let (groups, frames, chosen) = Default::default();
-        Ok(DeviceLane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen })
+        let (groups, frames, chosen, units) = Default::default();
+        Ok(DeviceLane { stream, first: 0, count: 0, groups, state: State::Idle, frames, chosen, units })
     }
 
     fn overlap(&self, k: usize) -> Option<Overlap> {
@@ -197,13 +211,18 @@ impl Job {
             }
             return Ok(());
         }
+        let way = |i: usize| Some((i, units::by_kernels(&self.params, lane.chosen.get(i)?.as_ref()?)?.0));
+        lane.units = Units::of(tasks.iter().filter_map(|task| way(task.0)), self.values());
         let frames = offsets(tasks.iter().map(|(_, plan)| plan.encoding.capacity));
-        let output = stream.reserve(Buffer::Output, *frames.last().expect("an end"))?;
+        let codes_at = *frames.last().expect("an end");
+        let output = stream.reserve(Buffer::Output, codes_at + lane.units.codes_len(self.raw_len))?;
         let groups = grouped(tasks.iter().map(|(_, plan)| Some(plan.needs)));
         let works = groups.iter().map(|g| EncodeGroup::work_len(tasks[g[0]].1, g.len()));
         let works = offsets(works);
-        stream.reserve(Buffer::Work, *works.last().expect("an end"))?;
-        stream.expect(8 * tasks.len())?;
+        let found_at = *works.last().expect("an end");
+        stream.reserve(Buffer::Work, found_at + lane.units.found_len())?;
+        stream.expect(8 * tasks.len() + lane.units.found_len())?;
+        lane.units.start(self.device, stream, self.params.dtype, &mut inputs, output + codes_at as u64, found_at)?;
         let (mut packings, mut packed, mut got) = (Vec::new(), 0, 0);
         for (members, &work_at) in groups.into_iter().zip(&works) {
             let of = |&k: &usize| {
@@ -223,6 +242,7 @@ impl Job {
             lane.groups.push(Group { members, frames, packed_at: packed, lengths_at: got });
             (packed, got) = next;
         }
+        stream.start_get(Buffer::Work, found_at, lane.units.found_len(), got)?;
         let kernel = self.device.kernel("array_pack")?;
         for (packing, ctas) in packings {
             // SAFETY: frames and lengths are the group's own; those that are packed together are shorter than as many
@@ -322,10 +342,12 @@ impl Job {
             let inputs: Vec<u64> = members.iter().map(|&i| inputs[i]).collect();
             let open = self.open(params, &inputs);
             let requests = match codec::is_settled(params, self.kernels.raw_len) {
-                true if codec::is_kept_open(params, self.kernels.raw_len) => open.choose_kept(stream, self.threads)?,
+                true if codec::is_kept_open(params, self.kernels.raw_len) => {
+                    open.choose_kept(stream, self.lane_threads())?
+                }
                 true if self.kernels.is_wide => open.settled(stream)?,
                 true => vec![Some(Chosen { params: *params, used: None, kept: None }); members.len()],
-                false => open.choose_requests(stream, self.threads)?,
+                false => open.choose_requests(stream, self.lane_threads())?,
             };
             members.into_iter().zip(requests).for_each(|(i, request)| chosen[i] = request);
         }
@@ -343,6 +365,9 @@ impl Job {
             }
         };
         let mut plan_for = |chosen: &Chosen| {
+            if let Some((way, codes)) = units::by_kernels(&self.params, chosen) {
+                return Some(units::plan_of_codes(plan(&codes)?, &way, &codes));
+            }
             let plan = plan(&chosen.params)?;
             Some(chosen.used.map_or(plan, |used| plan.under(used)))
         };

@@ -25,6 +25,7 @@ mod halves;
 mod job;
 mod range;
 mod runs;
+mod units;
 
 pub(super) use crate::cuda::leave;
 pub(super) use base::{device_of, enter};

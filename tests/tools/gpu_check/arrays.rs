@@ -98,26 +98,33 @@ fn frames(array: Array, params: Params, chunk: &[u64], origins: &[i64], beyond: 
 
 /// Checks `count` arrays; what was found to be the same, or the first difference.
 pub(super) fn check(r: &mut Random, rounds: u64, largest: u64, only: Option<Codec>) -> Result<String, String> {
-    let (mut chunks, mut kept, mut halves) = (0, 0, 0);
+    let (mut chunks, mut kept, mut halves, mut units) = (0, 0, 0, 0);
     let before = Engine::chunks_on_gpu();
     for _ in 0..rounds {
         let case = case(r, largest, only);
-        let case = if r.one_in(4) { in_16_bits(r, case) } else { case };
+        let case = match r.below(8) {
+            0 | 1 => in_16_bits(r, case),
+            2 | 3 if only.is_none_or(|codec| codec == Codec::Auto) => in_units(r, case),
+            _ => case,
+        };
         let is_half = [Dtype::F16, Dtype::BFLOAT16].contains(&case.params.dtype);
         let coded = Engine::chunks_on_gpu().0;
-        let (n, exact) = one(r, &case, only == Some(Codec::Auto)).map_err(|why| format!("{}: {why}", case.what))?;
+        let (n, exact, all_exact) =
+            one(r, &case, only == Some(Codec::Auto)).map_err(|why| format!("{}: {why}", case.what))?;
         chunks += n;
         kept += exact;
         halves += if is_half { Engine::chunks_on_gpu().0 - coded } else { 0 };
+        units += if all_exact { Engine::chunks_on_gpu().0 - coded } else { 0 };
     }
     let (encoded, decoded) = Engine::chunks_on_gpu();
     let (encoded, decoded) = (encoded - before.0, decoded - before.1);
-    if encoded == 0 || decoded == 0 {
-        return Err(format!("of {chunks} chunks the GPU encoded {encoded} and decoded {decoded}"));
+    let has_units = only.is_some_and(|codec| codec != Codec::Auto) || units > 0;
+    if encoded == 0 || decoded == 0 || !has_units {
+        return Err(format!("of {chunks} chunks the GPU encoded {encoded}, {units} of units, and decoded {decoded}"));
     }
     Ok(format!(
         "{rounds} arrays of {chunks} chunks, {encoded} encoded and {decoded} decoded by kernels, {halves} of 16-bit \
-         floats, {kept} kept under a bound as units or few values, {rounds} damaged frames"
+         floats, {units} of units, {kept} kept under a bound as units or few values, {rounds} damaged frames"
     ))
 }
 
@@ -148,6 +155,49 @@ fn in_16_bits(r: &mut Random, mut case: Case) -> Case {
         let is_szx = codec == Codec::Planes && matches!(bound, Bound::PointwiseRelative(_));
         case.params.request = Request::new(if is_szx { Codec::Szx } else { codec }, bound);
     }
+    case
+}
+
+/// A case of floats or of integers of 4 or 8 bytes with multiples of a unit in place of its numbers, few of which are
+/// something else, mostly without a bound.
+fn in_units(r: &mut Random, mut case: Case) -> Case {
+    let dtype = case.params.dtype;
+    let size = usize::from(dtype.size);
+    let is_integer = dtype.class == Class::Integer;
+    if !(dtype.is_ieee() || is_integer && size > 2) {
+        return case;
+    }
+    let (decimal, any) = (10f64.powi(r.below(6) as i32 - 1), 0.001 + r.unit());
+    let (width, start) = (2 + r.below(12), if r.one_in(2) { 0 } else { r.below(4000) as i64 - 2000 });
+    let (kind, unit) = (r.below(4), [1, 1, 3, 10, 256, 1000][r.below(6) as usize]);
+    // A frequent one is a special number, a rare one an exception.
+    let [odd, other] = [0, 1].map(|_| [f64::NAN, f64::INFINITY, -0.0, 1e20, 0.123, -9999.0][r.below(6) as usize]);
+    let every = [3, 20, 300, 3000, 1 << 40][r.below(5) as usize];
+    let mut walk = 0i64;
+    for bytes in case.raw.chunks_exact_mut(size) {
+        walk += r.below(1 + 2 * width) as i64 - width as i64;
+        let whole = start + walk * unit;
+        let x = match kind {
+            0 | 1 => whole as f64 / decimal,
+            2 => whole as f64 * any + 273.15,
+            _ => f64::from(whole as f32 * any as f32),
+        };
+        let x = if r.one_in(every) { odd } else { x };
+        let x = if r.one_in(1000) { other } else { x };
+        let bits = match (is_integer, size) {
+            (true, _) => whole as u64,
+            (_, 4) => (x as f32).to_bits().into(),
+            _ => x.to_bits(),
+        };
+        bytes.copy_from_slice(&bits.to_le_bytes()[..size]);
+        if dtype.big_endian {
+            bytes.reverse();
+        }
+    }
+    case.what += ", in units";
+    case.params.fill = case.params.fill.filter(|_| r.one_in(2));
+    let bound = if is_integer || !r.one_in(3) { Bound::Lossless } else { Bound::Relative(1e-9) };
+    case.params.request = Request::new(Codec::Auto, bound);
     case
 }
 
@@ -212,8 +262,8 @@ fn origins(shape: &[u64], chunk: &[u64]) -> Vec<i64> {
 }
 
 /// One array; with chunks as large as they may be, of which a codec is chosen by samples, or with any. How many chunks,
-/// and how many of them lose nothing under a bound: the CPU's codec `scaled` keeps them.
-fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), String> {
+/// how many of them lose nothing under a bound, kept by the codec `scaled`, and whether all of them are kept by it.
+fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize, bool), String> {
     let Plan { shape, chunk, params, origins } = &plan(r, case, sampled)?;
     let params = *params;
     let size = usize::from(params.dtype.size);
@@ -256,7 +306,8 @@ fn one(r: &mut Random, case: &Case, sampled: bool) -> Result<(usize, usize), Str
     parts(r, &want, shape, chunk, origins, (size, device))?;
     let is_kept = |bytes: &&Vec<u8>| frame::header(bytes).is_ok_and(|header| header.codec == CodecId::SCALED);
     let is_bound = params.dtype.is_ieee() && params.request.bound != Bound::Lossless;
-    Ok((want.len(), if is_bound { want.iter().filter(is_kept).count() } else { 0 }))
+    let kept = want.iter().filter(is_kept).count();
+    Ok((want.len(), if is_bound { kept } else { 0 }, kept == want.len()))
 }
 
 /// Decodes into another layout of a part of the array, whole frames and a damaged one.
