@@ -39,7 +39,10 @@ impl Shuffle {
     /// `raw` shuffled into `out` of the same length.
     pub(crate) fn shuffle(self, raw: &[u8], out: &mut [u8]) {
         match self.unit {
-            Unit::Byte => shuffle_bytes(raw, self.stride, out),
+            Unit::Byte => vectorize(
+                #[inline(always)]
+                || shuffle_bytes(raw, self.stride, out),
+            ),
             Unit::Bit => vectorize(
                 #[inline(always)]
                 || shuffle_bits(raw, self.stride, out),
@@ -50,7 +53,10 @@ impl Shuffle {
     /// Undoes [`Shuffle::shuffle`].
     pub(crate) fn unshuffle(self, shuffled: &[u8], out: &mut [u8]) {
         match self.unit {
-            Unit::Byte => unshuffle_bytes(shuffled, self.stride, out),
+            Unit::Byte => vectorize(
+                #[inline(always)]
+                || unshuffle_bytes(shuffled, self.stride, out),
+            ),
             Unit::Bit => vectorize(
                 #[inline(always)]
                 || unshuffle_bits(shuffled, self.stride, out),
@@ -60,6 +66,7 @@ impl Shuffle {
 }
 
 /// `out[j · m + i] = raw[i · stride + j]` over whole elements; the bytes after them are copied.
+#[inline(always)]
 fn shuffle_bytes(raw: &[u8], stride: usize, out: &mut [u8]) {
     assert_eq!(raw.len(), out.len());
     let m = raw.len() / stride;
@@ -68,26 +75,37 @@ fn shuffle_bytes(raw: &[u8], stride: usize, out: &mut [u8]) {
     tail.copy_from_slice(rest);
     for (g, group) in whole.chunks(GROUP * stride).enumerate() {
         for j in 0..stride {
-            let column = &mut columns[j * m + g * GROUP..][..group.len() / stride];
-            for (o, element) in column.iter_mut().zip(group.chunks_exact(stride)) {
-                *o = element[j];
-            }
+            gather(group, stride, j, &mut columns[j * m + g * GROUP..][..group.len() / stride]);
         }
     }
 }
 
 /// Undoes [`shuffle_bytes`].
+#[inline(always)]
 fn unshuffle_bytes(shuffled: &[u8], stride: usize, out: &mut [u8]) {
+    /// With a stride that the compiler knows whole elements are written, many at a time.
+    #[inline(always)]
+    fn by<const STRIDE: usize>(columns: &[u8], elements: &mut [u8]) {
+        let m = columns.len() / STRIDE;
+        let columns: [&[u8]; STRIDE] = std::array::from_fn(|j| &columns[j * m..][..m]);
+        for (i, element) in elements.as_chunks_mut::<STRIDE>().0[..m].iter_mut().enumerate() {
+            *element = columns.map(|column| column[i]);
+        }
+    }
     assert_eq!(shuffled.len(), out.len());
     let m = out.len() / stride;
     let (columns, rest) = shuffled.split_at(m * stride);
     let (whole, tail) = out.split_at_mut(m * stride);
     tail.copy_from_slice(rest);
-    for (g, group) in whole.chunks_mut(GROUP * stride).enumerate() {
-        for j in 0..stride {
-            let column = &columns[j * m + g * GROUP..][..group.len() / stride];
-            for (&b, element) in column.iter().zip(group.chunks_exact_mut(stride)) {
-                element[j] = b;
+    match stride {
+        2 => by::<2>(columns, whole),
+        4 => by::<4>(columns, whole),
+        8 => by::<8>(columns, whole),
+        _ => {
+            for (g, group) in whole.chunks_mut(GROUP * stride).enumerate() {
+                for j in 0..stride {
+                    scatter(&columns[j * m + g * GROUP..][..group.len() / stride], stride, j, group);
+                }
             }
         }
     }
