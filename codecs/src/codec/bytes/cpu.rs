@@ -10,7 +10,7 @@
 use super::format::{HEAD_LEN, Head, Tiles};
 use super::shuffle::{Shuffle, Unit};
 use crate::codec_id::CodecId;
-use crate::constants::BYTES_LEVEL;
+use crate::constants::{BYTES_LEVEL, BYTES_STRIDE_MAX, BYTES_TILE};
 use crate::error::{Damage, Error, Result};
 use crate::frame::{Frame, Header, Writer};
 use crate::params::{Dtype, Extents, Mode};
@@ -20,6 +20,7 @@ use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
 /// Bytes of the chunk on which the shuffle is chosen.
 const SAMPLE: usize = 1 << 16;
+const _: () = assert!(SAMPLE <= BYTES_TILE - BYTES_STRIDE_MAX, "a chunk that is all sample has one tile");
 /// Pieces that these are made of in a larger chunk.
 const PIECES: usize = 4;
 /// zstd's level for what is shuffled: level 3 is slower there and makes it no smaller.
@@ -30,18 +31,23 @@ const BITS_GAIN: usize = 98;
 
 /// Encodes bytes into a frame. A tile that zstd cannot make smaller is kept raw.
 pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>) -> Result<()> {
-    let head = Head::new(choose(raw, usize::from(dtype.size))?);
+    let Tried { shuffle, code, .. } = tried(raw, usize::from(dtype.size))?;
+    let head = Head::new(shuffle);
     let tiles = raw.len().div_ceil(head.tile);
     let run = parallel::run_length(tiles, threads);
-    let coded = parallel::try_map(tiles.div_ceil(run), threads, |r| {
-        let mut coder = Coder::new()?;
-        let mut codes = memory::with_capacity(run)?;
-        for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
-            let code = coder.code(tile, head.shuffle)?;
-            codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
-        }
-        Ok(codes)
-    })?;
+    let coded = if raw.len() <= SAMPLE {
+        vec![vec![code]]
+    } else {
+        parallel::try_map(tiles.div_ceil(run), threads, |r| {
+            let mut coder = Coder::new()?;
+            let mut codes = memory::with_capacity(run)?;
+            for tile in raw[r * run * head.tile..].chunks(head.tile).take(run) {
+                let code = coder.code(tile, head.shuffle)?;
+                codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
+            }
+            Ok(codes)
+        })?
+    };
     // What zstd did not shrink is not copied before it reaches the payload.
     let codes = || coded.iter().flatten().zip(raw.chunks(head.tile)).map(|(c, raw)| c.as_deref().unwrap_or(raw));
 
@@ -75,7 +81,7 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
 
 /// Bytes that the payload of these would take: as the sample says, where that is half more than `most`.
 pub(crate) fn len(raw: &[u8], size: u8, most: u64) -> Result<u64> {
-    let (shuffle, about) = tried(raw, size.into())?;
+    let Tried { shuffle, about, .. } = tried(raw, size.into())?;
     if raw.len() <= SAMPLE || about > most.saturating_add(most / 2) {
         return Ok(about);
     }
@@ -84,34 +90,44 @@ pub(crate) fn len(raw: &[u8], size: u8, most: u64) -> Result<u64> {
         .try_fold(0, |all, tile| Ok(all + coder.code(tile, shuffle)?.map_or(tile.len(), <[u8]>::len) as u64))
 }
 
-fn choose(raw: &[u8], size: usize) -> Result<Shuffle> {
-    Ok(tried(raw, size)?.0)
+/// How bytes are shuffled, and what a sample says of them so.
+struct Tried {
+    shuffle: Shuffle,
+    /// The sample's code, `None` where that is not smaller: of a chunk that is all sample, its only tile's.
+    code: Option<Vec<u8>>,
+    /// Bytes that all would take at its rate.
+    about: u64,
 }
 
 /// Bytes by the element size or 1, whichever makes the sample smaller; unknown sizes try the usual ones. Bits
-/// where they make it smaller by two hundredths more. FORMAT.md §8. And the bytes that all would take at that rate.
-fn tried(raw: &[u8], size: usize) -> Result<(Shuffle, u64)> {
+/// where they make it smaller by two hundredths more. FORMAT.md §8.
+fn tried(raw: &[u8], size: usize) -> Result<Tried> {
     let candidates: &[usize] = match size {
         0 => &[1, 2, 4, 8],
         1 => &[1],
         _ => &[1, size],
     };
     let sample = sample(raw, if size == 0 { 8 } else { size })?;
-    let mut coder = Coder::new()?;
-    let mut len = |shuffle| coder.code(&sample, shuffle).map(|code| code.map_or(sample.len(), <[u8]>::len));
+    let (mut coder, mut code) = (Coder::new()?, Vec::new());
     // The first of equals: candidates rise.
     let (mut best, mut least) = (Shuffle::NONE, usize::MAX);
     for &stride in candidates {
         let shuffle = Shuffle { stride, unit: Unit::Byte };
-        let len = len(shuffle)?;
+        let len = coder.code(&sample, shuffle)?.map_or(sample.len(), <[u8]>::len);
         if len < least {
             (best, least) = (shuffle, len);
+            std::mem::swap(&mut code, &mut coder.code);
         }
     }
     let bits = Shuffle { stride: if size == 0 { best.stride } else { size }, unit: Unit::Bit };
-    let of_bits = len(bits)?;
-    let (best, least) = if 100 * of_bits < BITS_GAIN * least { (bits, of_bits) } else { (best, least) };
-    Ok((best, least as u64 * raw.len() as u64 / sample.len().max(1) as u64))
+    let of_bits = coder.code(&sample, bits)?.map_or(sample.len(), <[u8]>::len);
+    if 100 * of_bits < BITS_GAIN * least {
+        (best, least) = (bits, of_bits);
+        std::mem::swap(&mut code, &mut coder.code);
+    }
+    code.truncate(least);
+    let code = (least < sample.len()).then_some(code);
+    Ok(Tried { shuffle: best, code, about: least as u64 * raw.len() as u64 / sample.len().max(1) as u64 })
 }
 
 /// Bytes by which the shuffle is chosen: whole elements in pieces from all over the chunk, or all of a small one.
@@ -227,12 +243,15 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::constants::BYTES_TILE;
 
     fn frame(raw: &[u8], size: u8, threads: usize) -> Vec<u8> {
         let mut out = Vec::new();
         encode(raw, Dtype::bytes(size), threads, &mut out).unwrap();
         out
+    }
+
+    fn shuffle(raw: &[u8], size: usize) -> Shuffle {
+        tried(raw, size).unwrap().shuffle
     }
 
     fn back(frame: &[u8], threads: usize) -> Result<Vec<u8>> {
@@ -286,10 +305,10 @@ mod tests {
     #[test]
     fn the_stride_of_unknown_elements_is_found() {
         let doubles: Vec<u8> = (0..4000).flat_map(|i| (f64::from(i) * 0.37).sin().to_le_bytes()).collect();
-        assert_eq!(choose(&doubles, 0).unwrap().stride, 8);
+        assert_eq!(shuffle(&doubles, 0).stride, 8);
         let text = b"the same line again and again; ".repeat(100);
         for (raw, size) in [(&text[..], 0), (&text, 1), (&text, 4), (&[], 0), (&[], 1), (&[], 4)] {
-            assert_eq!(choose(raw, size), Ok(Shuffle::NONE), "size {size}, {} bytes", raw.len());
+            assert_eq!(shuffle(raw, size), Shuffle::NONE, "size {size}, {} bytes", raw.len());
         }
     }
 
@@ -304,7 +323,7 @@ mod tests {
     fn bits_are_shuffled_where_few_of_them_vary() {
         for size in [1, 2, 4] {
             let raw = mask(3 * BYTES_TILE / size + 77, size);
-            let shuffle = choose(&raw, size).unwrap();
+            let shuffle = shuffle(&raw, size);
             assert_eq!(shuffle, Shuffle { stride: size, unit: Unit::Bit });
             let (with, bytes) = (frame(&raw, size as u8, 2), Shuffle { stride: size, unit: Unit::Byte });
             let without: usize = raw
@@ -315,8 +334,8 @@ mod tests {
             assert!(back(&with, 2).unwrap() == raw, "size {size}");
         }
         // Of elements of unknown size too.
-        assert_eq!(choose(&mask(5000, 1), 0), Ok(Shuffle { stride: 1, unit: Unit::Bit }));
-        assert_eq!(choose(&mask(5000, 2), 0).unwrap().unit, Unit::Bit);
+        assert_eq!(shuffle(&mask(5000, 1), 0), Shuffle { stride: 1, unit: Unit::Bit });
+        assert_eq!(shuffle(&mask(5000, 2), 0).unit, Unit::Bit);
     }
 
     #[test]
@@ -324,7 +343,7 @@ mod tests {
         // Any bytes, each followed by one that is 0 so often that half of the element is the noise alone.
         let noise = mixed(3 * SAMPLE)[SAMPLE..2 * SAMPLE].to_vec();
         let raw: Vec<u8> = noise.iter().enumerate().flat_map(|(i, &b)| [b, u8::from(i % 2000 == 9)]).collect();
-        assert_eq!(choose(&raw, 2), Ok(Shuffle { stride: 2, unit: Unit::Byte }));
-        assert_eq!(choose(&noise, 1), Ok(Shuffle::NONE));
+        assert_eq!(shuffle(&raw, 2), Shuffle { stride: 2, unit: Unit::Byte });
+        assert_eq!(shuffle(&noise, 1), Shuffle::NONE);
     }
 }
