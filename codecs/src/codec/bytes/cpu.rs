@@ -16,6 +16,7 @@ use crate::frame::{Frame, Header, Writer};
 use crate::params::{Dtype, Extents, Mode};
 use crate::{memory, parallel};
 use std::borrow::Cow;
+use std::cell::Cell;
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx};
 
 /// Bytes of the chunk on which the shuffle is chosen.
@@ -45,6 +46,7 @@ pub(crate) fn encode(raw: &[u8], dtype: Dtype, threads: usize, out: &mut Vec<u8>
                 let code = coder.code(tile, head.shuffle)?;
                 codes.push(code.map(|c| memory::collect(c.len(), c.iter().copied())).transpose()?);
             }
+            coder.done();
             Ok(codes)
         })?
     };
@@ -86,8 +88,12 @@ pub(crate) fn len(raw: &[u8], size: u8, most: u64) -> Result<u64> {
         return Ok(about);
     }
     let mut coder = Coder::new()?;
-    raw.chunks(Head::new(shuffle).tile)
-        .try_fold(0, |all, tile| Ok(all + coder.code(tile, shuffle)?.map_or(tile.len(), <[u8]>::len) as u64))
+    let mut all = 0;
+    for tile in raw.chunks(Head::new(shuffle).tile) {
+        all += coder.code(tile, shuffle)?.map_or(tile.len(), <[u8]>::len) as u64;
+    }
+    coder.done();
+    Ok(all)
 }
 
 /// How bytes are shuffled, and what a sample says of them so.
@@ -125,6 +131,7 @@ fn tried(raw: &[u8], size: usize) -> Result<Tried> {
         (best, least) = (bits, of_bits);
         std::mem::swap(&mut code, &mut coder.code);
     }
+    coder.done();
     code.truncate(least);
     let code = (least < sample.len()).then_some(code);
     Ok(Tried { shuffle: best, code, about: least as u64 * raw.len() as u64 / sample.len().max(1) as u64 })
@@ -154,6 +161,13 @@ fn lengthen(v: &mut Vec<u8>, len: usize) -> Result<()> {
     Ok(())
 }
 
+thread_local! {
+    /// zstd's working memory that this thread used last. A new one asks the processor what it is, which in a virtual
+    /// machine takes as long as some KiB. At the end of a program HDF5 may write without it: it is gone before.
+    static CODER: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
+    static DECODER: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
+}
+
 /// zstd's working memory and two tile buffers, kept from tile to tile.
 struct Coder {
     zstd: CCtx<'static>,
@@ -163,7 +177,13 @@ struct Coder {
 
 impl Coder {
     fn new() -> Result<Self> {
-        Ok(Coder { zstd: CCtx::try_create().ok_or(NO_CONTEXT)?, shuffled: Vec::new(), code: Vec::new() })
+        let zstd = CODER.try_with(Cell::take).ok().flatten().or_else(CCtx::try_create).ok_or(NO_CONTEXT)?;
+        Ok(Coder { zstd, shuffled: Vec::new(), code: Vec::new() })
+    }
+
+    /// Leaves zstd's working memory to the thread's next coder.
+    fn done(self) {
+        let _ = CODER.try_with(|last| last.set(Some(self.zstd)));
     }
 
     /// The tile shuffled and coded; `None` when that is not smaller.
@@ -197,7 +217,9 @@ pub(crate) fn decode(frame: &Frame<'_>, threads: usize, out: &mut [u8]) -> Resul
             decoder
                 .decode(code, raw)
                 .map_err(|why| Error::corrupt("bytes payload", format!("tile {k}, {} bytes: {why}", code.len())))
-        })
+        })?;
+        decoder.done();
+        Ok(())
     })
 }
 
@@ -211,7 +233,13 @@ struct Decoder {
 impl Decoder {
     fn new(shuffle: Shuffle, tile: usize) -> Result<Self> {
         let shuffled = memory::zeros(if shuffle == Shuffle::NONE { 0 } else { tile })?;
-        Ok(Decoder { shuffle, zstd: DCtx::try_create().ok_or(NO_CONTEXT)?, shuffled })
+        let zstd = DECODER.try_with(Cell::take).ok().flatten().or_else(DCtx::try_create).ok_or(NO_CONTEXT)?;
+        Ok(Decoder { shuffle, zstd, shuffled })
+    }
+
+    /// As [`Coder::done`].
+    fn done(self) {
+        let _ = DECODER.try_with(|last| last.set(Some(self.zstd)));
     }
 
     fn decode(&mut self, code: &[u8], raw: &mut [u8]) -> Result<(), Damage> {
