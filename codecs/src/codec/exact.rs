@@ -291,24 +291,20 @@ impl Try<'_> {
     fn len(&self, kept: &Kept, most: u64) -> Result<(Option<u64>, Option<Vec<u8>>)> {
         let most = u128::from(most) * self.runs.len() as u128 / self.tiles.len() as u128;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let stack = self.chunk(self.stacked, self.tiles);
+        let rest = |len: usize| len.saturating_sub(FRAME_BYTES) as u64;
         let len = match kept {
             Kept::Bytes => Some(bytes::len(self.runs, self.params.dtype.size, most)?),
             Kept::Scaled(way) if way.inner == Inner::Bytes || way.order > 0 && is_line(self.params) => {
                 self.with_runs(|runs| scaled::len(runs, way, most))?
             }
+            Kept::Lorenzo if !self.is_whole() => return Ok((integers::frame_len(&stack, None)?.map(rest), None)),
+            Kept::Scaled(way) if !self.is_whole() => {
+                let len = scaled::frame_len(&stack, way)?.filter(|len| *len < stack.raw.len() + STORED_HEADER);
+                return Ok((len.map(rest), None));
+            }
             _ => {
-                let (mut out, stack) = (Vec::new(), self.chunk(self.stacked, self.tiles));
-                let rest = |len: usize| len.saturating_sub(FRAME_BYTES) as u64;
-                match kept {
-                    Kept::Lorenzo if !self.is_whole() => {
-                        return Ok((integers::frame_len(&stack, None)?.map(rest), None));
-                    }
-                    Kept::Scaled(way) if !self.is_whole() => {
-                        let len = scaled::frame_len(&stack, way)?.filter(|len| *len < stack.raw.len() + STORED_HEADER);
-                        return Ok((len.map(rest), None));
-                    }
-                    _ => {}
-                }
+                let mut out = Vec::new();
                 let coded = encode_as(&stack, kept, &mut out)?;
                 let len = coded.then(|| rest(out.len()));
                 let is_frame = coded && self.is_whole() && out.len() < self.tiles.len() + STORED_HEADER;

@@ -83,7 +83,7 @@ impl Cpu {
         /// A stack, and what a thread works with.
         const THREAD_MEMORY: usize = 3 << 20;
         /// Copies of a chunk that the hungriest codec holds at a time.
-        const COPIES: usize = 4;
+        const COPIES: usize = 5;
         let threads = self.threads.min((bytes / self.per_thread).max(1));
         let needed = bytes.saturating_mul(COPIES).saturating_add(threads * THREAD_MEMORY);
         // Asked for and given back: it is not touched, which takes a few microseconds.

@@ -162,8 +162,8 @@ fn lengthen(v: &mut Vec<u8>, len: usize) -> Result<()> {
 }
 
 thread_local! {
-    /// zstd's working memory that this thread used last. A new one asks the processor what it is, which in a virtual
-    /// machine takes as long as some KiB. At the end of a program HDF5 may write without it: it is gone before.
+    /// zstd's working memory that this thread used last: to make it anew took 2 % of all writing and reading without
+    /// loss, in a virtual machine. At the end of a program HDF5 may write without it: it is gone before.
     static CODER: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
     static DECODER: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }

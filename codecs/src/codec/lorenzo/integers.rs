@@ -11,14 +11,13 @@
 //! point: below [`LARGEST`].
 
 use super::cpu;
-use super::encode::Numbers;
-use crate::bound::Tolerance;
+use super::encode::{Numbers, Source};
+use crate::bound::{Tolerance, Used};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec_id::CodecId;
 use crate::error::Result;
 use crate::frame::{Frame, Header};
 use crate::params::{Bound, Class, Codec, Dtype, Mode, Params, Request};
-use std::borrow::Cow;
 
 /// The type that the codec is given: f64 in this machine's byte order.
 const WIDE: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F64 };
@@ -74,10 +73,9 @@ pub(crate) fn encode(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Vec<u8>)
 }
 
 fn encode_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>, out: &mut Vec<u8>) -> Result<bool> {
-    let Some(numbers) = numbers::<N>(chunk, special)? else { return Ok(false) };
-    let params = wide_params(chunk, special);
-    let (values, wide) = (Numbers(&numbers, N::wide), Chunk { params: &params, ..*chunk });
-    cpu::encode_source(&values, &wide, Tolerance::Absolute(HALF).into(), chunk.header(CodecId::LORENZO, None), out)
+    let encode =
+        |values: &dyn Source<f64>, wide: &Chunk<'_>, used, header| cpu::encode_source(values, wide, used, header, out);
+    Ok(as_source::<N, _>(chunk, special, encode)?.unwrap_or(false))
 }
 
 /// Length of the frame that [`encode`] makes, which is not made. `None`: of none.
@@ -86,22 +84,23 @@ pub(crate) fn frame_len(chunk: &Chunk<'_>, special: Option<f64>) -> Result<Optio
 }
 
 fn frame_len_of_type<N: Integer>(chunk: &Chunk<'_>, special: Option<f64>) -> Result<Option<usize>> {
-    let Some(numbers) = numbers::<N>(chunk, special)? else { return Ok(None) };
-    let params = wide_params(chunk, special);
-    let (values, wide) = (Numbers(&numbers, N::wide), Chunk { params: &params, ..*chunk });
-    cpu::source_len(&values, &wide, Tolerance::Absolute(HALF).into(), chunk.header(CodecId::LORENZO, None))
+    Ok(as_source::<N, _>(chunk, special, cpu::source_len)?.flatten())
 }
 
-/// A chunk's numbers; `None` where one is too large.
-fn numbers<'a, N: Integer>(chunk: &Chunk<'a>, special: Option<f64>) -> Result<Option<Cow<'a, [N]>>> {
+/// Gives `work` a chunk's integers as f64, the chunk, its bound and its header. `None`: an integer is too large.
+fn as_source<N: Integer, R>(
+    chunk: &Chunk<'_>,
+    special: Option<f64>,
+    work: impl FnOnce(&dyn Source<f64>, &Chunk<'_>, Used, Header) -> Result<R>,
+) -> Result<Option<R>> {
     let numbers = chunk.values::<N>()?;
     let fits = |x: f64| x.abs() <= LARGEST || Some(x) == special;
-    let all_fit = size_of::<N>() < 8 || numbers.iter().all(|x| fits(x.wide()));
-    Ok(all_fit.then_some(numbers))
-}
-
-fn wide_params(chunk: &Chunk<'_>, special: Option<f64>) -> Params {
-    Params { fill: special.map(f64::to_bits), ..*chunk.params }
+    if size_of::<N>() == 8 && !numbers.iter().all(|x| fits(x.wide())) {
+        return Ok(None);
+    }
+    let params = Params { fill: special.map(f64::to_bits), ..*chunk.params };
+    let (wide, header) = (Chunk { params: &params, ..*chunk }, chunk.header(CodecId::LORENZO, None));
+    work(&Numbers(&numbers, N::wide), &wide, Tolerance::Absolute(HALF).into(), header).map(Some)
 }
 
 /// The params of a chunk of integers as those of f64 under the bound; `None`: it is no such chunk.
