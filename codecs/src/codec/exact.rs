@@ -18,12 +18,14 @@
 //!              tiles or less. Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
 //!              fast: it has to be shorter by 1/32, but by a sample, whose seams lengthen it, may be longer by 1/80;
-//!              bytes, several times as slow, by 1/16, of floats by 1/8; a dictionary, slower still, by 1/5, and by
-//!              another 1/4 where bytes is best, which finds more farther away than in a sample; corrections, a second
-//!              frame, by 1/20. Beside these a dictionary may be 1/13 longer. A part of the sample is coded by bytes
-//!              first: if it is half larger than the best so far, that is all. Whole numbers and differences are coded
-//!              by bytes where differences have no more bits than the best so far has bytes for, or where most repeat
-//!              in rows; a dictionary where its share is not twice as much as the best so far
+//!              there it has to be shorter than planes by 1/50, and no longer than that of the same whole numbers,
+//!              unless the sample is 64 times smaller by lorenzo, for its few bytes say little; bytes, several times as
+//!              slow, by 1/16, of floats by 1/8; a dictionary, slower still, by 1/5, and by another 1/4 where bytes is
+//!              best, which finds more farther away than in a sample; corrections, a second frame, by 1/20. Beside
+//!              these a dictionary may be 1/13 longer. A part of the sample is coded by bytes first: if it is half
+//!              larger than the best so far, that is all. Whole numbers and differences are coded by bytes where
+//!              differences have no more bits than the best so far has bytes for, or where most repeat in rows; a
+//!              dictionary where its share is not twice as much as the best so far
 //! ```
 //!
 //! For floats that cannot be kept as their sample said there is another choice, without a unit. A chunk that cannot be
@@ -67,6 +69,9 @@ const FAR: u64 = DICTIONARY * 4 / 3;
 const BESIDE_CORRECTED: u64 = 780;
 /// What a byte counts by lorenzo of a sample, whose seams make it longer.
 const SEAMED: u64 = 790;
+/// The same beside planes of the same numbers, and how many times smaller a sample says little of the two.
+const BESIDE_PLANES: u64 = 816;
+const LITTLE: u64 = 64;
 /// What a byte counts with corrections, which are another frame to write and to read.
 const CORRECTED: u64 = 840;
 /// Bytes of a frame that do not grow with the chunk, about.
@@ -202,7 +207,7 @@ impl Try<'_> {
         if candidates.len() == 1 && !is_smooth && !for_dictionary {
             return Ok(Kept::Planes.into());
         }
-        let mut best = Best { cost: u64::MAX, chosen: Kept::Planes.into() };
+        let mut best = Best { cost: u64::MAX, by_planes: u64::MAX, chosen: Kept::Planes.into() };
         for (kept, bits) in candidates {
             self.weigh(kept, bits, &mut best)?;
         }
@@ -231,6 +236,7 @@ impl Try<'_> {
             if lower <= most {
                 let higher = self.weigh(way(ordered, orders[1], Inner::Planes), u64::MAX, &mut best)?;
                 let order = orders[usize::from(higher < lower)];
+                best.by_planes = lower.min(higher);
                 self.weigh(way(ordered, order, Inner::Lorenzo), u64::MAX, &mut best)?;
             }
         }
@@ -259,6 +265,16 @@ impl Try<'_> {
         let more = if weight == CORRECTED { FRAME_BYTES as u64 } else { 0 };
         let (len, frame) = self.len(&kept, most)?;
         let cost = len.map_or(u64::MAX, |len| (len + more) * weight);
+        match kept {
+            Kept::Planes | Kept::Scaled(Way { inner: Inner::Planes, .. }) => best.by_planes = cost,
+            _ if weight == SEAMED => {
+                let says_much = |len: &u64| len * LITTLE > self.tiles.len() as u64;
+                if len.filter(says_much).is_some_and(|len| len * BESIDE_PLANES > best.by_planes) {
+                    return Ok(cost);
+                }
+            }
+            _ => {}
+        }
         best.take(cost, Chosen { kept, frame });
         Ok(cost)
     }
@@ -343,13 +359,15 @@ impl Try<'_> {
 /// The candidate whose cost is least.
 struct Best {
     cost: u64,
+    /// What the last one by planes costs.
+    by_planes: u64,
     chosen: Chosen,
 }
 
 impl Best {
     fn take(&mut self, cost: u64, chosen: Chosen) {
         if cost < self.cost {
-            *self = Best { cost, chosen };
+            *self = Best { cost, chosen, ..*self };
         }
     }
 }
