@@ -10,7 +10,7 @@
 
 use super::find::{log, repeat_in_rows};
 use super::format::{Exception, HEAD_LEN, Head, Opened, Sections, write};
-use super::scale::{Divide, Multiply, Word, code_type};
+use super::scale::{Divide, Multiply, Word, code_type, ordered};
 use super::{corrections, dictionary};
 use crate::codec::chunk::{self, Chunk};
 use crate::codec::kept::{Inner, Map, Way};
@@ -421,7 +421,7 @@ fn decode_dictionary<W: Word>(frame: &Frame<'_>, head: Head, threads: usize) -> 
     let mut dictionary: Vec<W> = memory::zeros(frame.header.raw_len as usize / W::SIZE)?;
     decode_inner(frame, threads, &mut dictionary)?;
     sum(&mut dictionary, 1, head.step, 1, false)?;
-    dictionary.iter_mut().for_each(|t| *t = W::cut(t.wide().wrapping_add(head.scale.origin)));
+    dictionary.iter_mut().for_each(|t| *t = ordered(W::cut(t.wide().wrapping_add(head.scale.origin))));
     Ok(dictionary)
 }
 

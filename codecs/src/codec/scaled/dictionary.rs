@@ -73,12 +73,12 @@ pub(super) fn places<W: Word>(values: &[W], special: Option<u64>, codes: &mut [W
     Ok(numbers)
 }
 
-/// The numbers at these places of the dictionary, and the special one for the lowest code.
+/// The numbers at these places of the dictionary, which has their bits, and the special one for the lowest code.
 pub(super) fn numbers<W: Word>(codes: &mut [W], dictionary: &[W], special: Option<u64>) -> Result<()> {
     let special = special.map(|bits| W::cut(bits as i64));
     for code in codes {
         *code = match (special, usize::try_from(code.wide()).ok().and_then(|place| dictionary.get(place))) {
-            (_, Some(&q)) => ordered(q),
+            (_, Some(&x)) => x,
             (Some(special), _) if *code == W::MIN => special,
             _ => {
                 let why = format!("the code {} with a dictionary of {} numbers", code.wide(), dictionary.len());
