@@ -305,52 +305,68 @@ fn special_code<W: Word>(way: &Way) -> Option<f64> {
 /// Replaces whole numbers, in rows of `row` numbers, by their codes; the step. Where there is a special number its code
 /// stands already. `None`: it would not be told from another code.
 pub(super) fn differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
-    let mut is_special = memory::zeros::<bool>(if has_special && order > 0 { k.len() } else { 0 })?;
-    for i in 0..is_special.len() {
-        is_special[i] = k[i] == W::MIN;
-        if is_special[i] {
-            k[i] = if i == 0 { W::cut(0) } else { k[i - 1] };
-        }
+    vectorize(
+        #[inline(always)]
+        || plain_differences(k, order, row, has_special),
+    )
+}
+
+#[inline(always)]
+fn plain_differences<W: Word>(k: &mut [W], order: u8, row: usize, has_special: bool) -> Result<Option<i64>> {
+    if order == 0 {
+        return Ok(Some(0));
     }
-    let special = |i: usize| is_special.get(i) == Some(&true);
-    let less = |a: W, b: W| W::cut(a.wide().wrapping_sub(b.wide()));
+    let mut is_special = memory::zeros::<bool>(if has_special { k.len() } else { 0 })?;
+    let mut last = W::cut(0);
+    for (k, is_special) in k.iter_mut().zip(&mut is_special) {
+        *is_special = *k == W::MIN;
+        last = if *is_special { last } else { *k };
+        *k = last;
+    }
+    less_before(k, 1);
     let mut step = 0;
     match order {
-        0 => return Ok(Some(0)),
-        3 => {
-            for i in (1..k.len()).rev() {
-                k[i] = less(k[i], k[i - 1]);
-            }
-            for i in (row..k.len()).rev() {
-                k[i] = less(k[i], k[i - row]);
-            }
+        1 => {
+            let own = k.iter().zip(&is_special).skip(1).filter(|(_, is_special)| !**is_special);
+            let least = if has_special { own.map(|(d, _)| *d).min() } else { k.iter().skip(1).copied().min() };
+            step = least.map_or(0, W::wide);
+            k.iter_mut().for_each(|d| *d = less(*d, W::cut(step)));
         }
-        _ => {
-            for i in (1..k.len()).rev() {
-                k[i] = less(k[i], k[i - 1]);
-            }
-            let own = |i: &usize| !special(*i);
-            if order == 1 {
-                step = (1..k.len()).filter(own).map(|i| k[i].wide()).min().unwrap_or(0);
-                k.iter_mut().for_each(|d| *d = less(*d, W::cut(step)));
-            } else if k.len() > 1 {
-                step = k[1].wide();
-                for i in (2..k.len()).rev() {
-                    k[i] = less(k[i], k[i - 1]);
-                }
-            }
-            let ignored = k.len().min(order.into());
-            k[..ignored].fill(W::cut(0));
+        2 => {
+            step = k.get(1).map_or(0, |d| d.wide());
+            less_before(k.get_mut(1..).unwrap_or_default(), 1);
         }
+        _ => less_before(k, row),
     }
-    for (i, c) in k.iter_mut().enumerate().take(is_special.len()) {
-        if special(i) {
-            *c = W::MIN;
-        } else if *c == W::MIN {
-            return Ok(None);
-        }
+    if order < 3 {
+        let ignored = k.len().min(order.into());
+        k[..ignored].fill(W::cut(0));
     }
-    Ok(Some(step))
+    let mut is_clear = true;
+    for (c, is_special) in k.iter_mut().zip(&is_special) {
+        is_clear &= *is_special | (*c != W::MIN);
+        *c = if *is_special { W::MIN } else { *c };
+    }
+    Ok(is_clear.then_some(step))
+}
+
+#[inline(always)]
+fn less<W: Word>(a: W, b: W) -> W {
+    W::cut(a.wide().wrapping_sub(b.wide()))
+}
+
+/// Takes from each number the one that is `apart` before it: in blocks, for a copy of those before makes vectors of it.
+#[inline(always)]
+fn less_before<W: Word>(k: &mut [W], apart: usize) {
+    const BLOCK: usize = 256;
+    let (mut before, mut end) = ([W::cut(0); BLOCK], k.len());
+    while end > apart {
+        let start = apart.max(end.saturating_sub(BLOCK));
+        let before = &mut before[..end - start];
+        before.copy_from_slice(&k[start - apart..end - apart]);
+        k[start..end].iter_mut().zip(before).for_each(|(k, before)| *k = less(*k, *before));
+        end = start;
+    }
 }
 
 /// Undoes [`differences`], but for the special code, which stays.
