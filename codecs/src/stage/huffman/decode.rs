@@ -19,7 +19,7 @@
 //! neither needs a check; where many codewords are long with the bits that follow, for two lookups of twice the length.
 //! The rest goes codeword by codeword.
 
-use crate::constants::{CODEWORD_LIMIT, LORENZO_TILE};
+use crate::constants::{CODEWORD_LIMIT, LORENZO_SYMBOLS, LORENZO_TILE};
 use crate::error::{Damage, Result};
 use crate::memory;
 use crate::stage::codebook::{self, Lengths};
@@ -129,17 +129,23 @@ impl Decoder {
             return Ok(Decoder { several: Vec::new(), single: Vec::new(), times: MANY_LOOKUPS });
         }
         let words = codebook::codewords(lengths);
+        let codeword = |s: usize| {
+            let (len, meaning) = (lengths[s], Meaning::of_symbol(s));
+            (usize::from(words[s]), Single { symbol: s as u8, len, bits: len + meaning.run + meaning.escape, meaning })
+        };
+        let mut codewords =
+            memory::collect(LORENZO_SYMBOLS, (0..LORENZO_SYMBOLS).filter(|&s| lengths[s] > 0).map(codeword))?;
+        codewords.sort_unstable_by_key(|(_, single)| single.len);
         let mut single = memory::collect(PATTERNS, std::iter::repeat(Single::default()))?;
-        for (s, &len) in lengths.iter().enumerate().filter(|&(_, &l)| l > 0) {
-            let meaning = Meaning::of_symbol(s);
-            let bits = len + meaning.run + meaning.escape;
-            for pattern in (usize::from(words[s])..PATTERNS).step_by(1 << len) {
-                single[pattern] = Single { symbol: s as u8, len, bits, meaning };
-            }
+        let mut long = 0;
+        for &(word, s) in &codewords {
+            (word..PATTERNS).step_by(1 << s.len).for_each(|pattern| single[pattern] = s);
+            long += if s.bits > most(MANY_LOOKUPS) { PATTERNS >> s.len } else { 0 };
         }
-        let long = single.iter().filter(|s| s.bits > most(MANY_LOOKUPS)).count();
         let times = if long >= PATTERNS / CODEWORDS_PER_LONG { FEW_LOOKUPS } else { MANY_LOOKUPS };
-        let several = memory::collect(PATTERNS, (0..PATTERNS).map(|pattern| several(&single, pattern, most(times))))?;
+        let none = Entry { residuals: [0; LOOKUP_PLACES], rest: Entry::NONE };
+        let mut several = memory::collect(PATTERNS, std::iter::repeat(none))?;
+        extend(&mut several, &codewords, most(times), none.residuals, [0; 3]);
         Ok(Decoder { several, single, times })
     }
 
@@ -199,31 +205,38 @@ const fn most(times: usize) -> u8 {
     57 / times as u8
 }
 
-/// All whole codewords in a pattern, of `most` bits together, up to one with bits that follow or a residual that is
-/// far.
-fn several(single: &[Single], pattern: usize, most: u8) -> Entry {
-    let mut residuals = [0; LOOKUP_PLACES];
-    let mut e = Entry { residuals, rest: Entry::NONE };
-    let (mut places, mut taken) = (0, 0);
-    loop {
-        let Single { symbol, len, bits, meaning } = single[pattern >> taken];
-        let codewords = taken + len;
-        if usize::from(symbol) == END || u32::from(codewords) > CODEWORD_LIMIT || taken + bits > most {
-            return e;
+/// Sets the entries of the patterns that begin with the `taken` bits of `pattern`, which stand for these residuals of
+/// `places` places, and go on with one of the codewords, the shortest first: of all whole codewords, of `most` bits
+/// together, up to one with bits that follow or a residual that is far. What patterns have in common is found once.
+fn extend(
+    entries: &mut [Entry],
+    codewords: &[(usize, Single)],
+    most: u8,
+    residuals: [i8; LOOKUP_PLACES],
+    [pattern, taken, places]: [usize; 3],
+) {
+    for &(word, Single { symbol, len, bits, meaning }) in codewords {
+        let end = taken + usize::from(len);
+        if end > CODEWORD_LIMIT as usize {
+            return;
         }
-        let Meaning { zeros, z, run, escape } = meaning;
-        let place = places + zeros;
-        places = place + u16::from(z != 0);
-        taken += bits;
-        e = Entry::new(residuals, pattern, codewords, meaning, places);
-        if run + escape > 0 {
-            return e;
+        if usize::from(symbol) == END || taken + usize::from(bits) > most.into() {
+            continue;
         }
-        if z != 0 {
-            match residuals.get_mut(usize::from(place)) {
-                Some(r) => *r = unzigzag(z.into()) as i8,
-                None => return e,
+        let pattern = pattern | word << taken;
+        let place = places + usize::from(meaning.zeros);
+        let places = place + usize::from(meaning.z != 0);
+        let e = Entry::new(residuals, pattern, end as u8, meaning, places as u16);
+        (pattern..PATTERNS).step_by(1 << end).for_each(|pattern| entries[pattern] = e);
+        let mut residuals = residuals;
+        if meaning.z != 0 {
+            match residuals.get_mut(place) {
+                Some(r) => *r = unzigzag(meaning.z.into()) as i8,
+                None => continue,
             }
+        }
+        if meaning.run + meaning.escape == 0 {
+            extend(entries, codewords, most, residuals, [pattern, end, places]);
         }
     }
 }
