@@ -135,7 +135,8 @@ def beside_sz3(found, bounds):
         exponent = f"{round(math.log10(rel))}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         yield f"| 10{exponent} | {' | '.join('{:.2f}; {:.0f}, {:.0f}'.format(*means[n]) for n in names)} |"
     over = max(c[n][3] for c in found.values() for n in QUICK)
-    yield f"\nThe largest error of ours is {over:.4f} of the bound. hdf5plugin's build of SZ3, in the table above, is slower."
+    yield (f"\nThe largest error of ours is {over:.4f} of the bound. hdf5plugin's build of SZ3, in the table above, is "
+           "slower.")
 
 
 def main():

@@ -72,8 +72,8 @@ def of_the_cpu(cell):
     yield README, "compresses # times", min(a / b for a, b in write)
     yield README, "decompresses # to # times", *ends([a / b for a, b in read])
     yield README, "its files are # to # % smaller than SZ3's", *ends([
-        less(*cell("Seas with land masked out", "field", sea, column)[-2:]) for sea in ("ocean_temp", "ocean_1e20", "sea_level")
-        for column in ("10⁻²: lorenzo, SZ3", *bounds[1:])])
+        less(*cell("Seas with land masked out", "field", sea, column)[-2:])
+        for sea in ("ocean_temp", "ocean_1e20", "sea_level") for column in ("10⁻²: lorenzo, SZ3", *bounds[1:])])
     auto, small = ([cell("What a choice costs, and what it brings", "", f"floats, {bound}", name)
                     for bound in (*bounds, "10⁻⁶")] for name in ("auto", "small"))
     yield README, "files # to # % smaller than the writer's own choice", *ends([less(ratio, 1) for _, ratio in small])
