@@ -13,8 +13,9 @@ NIGHTLY ?= nightly
 PLAIN   := -p h5z-gpu --no-default-features
 UNITS   := -p h5z-gpu-codecs -p h5z-gpu --no-default-features --lib
 VECTORS := --test promises -- every_vector refused::
-ON_BIG  := H5Z_GPU_CUDA=off CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc \
-    CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu"
+ON_BIG  := H5Z_GPU_CUDA=off CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
+# Not for Miri, which runs programs itself.
+QEMU    := CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x -L /usr/s390x-linux-gnu"
 # Round trips of many random chunks take minutes under qemu; the vectors take the same ways.
 SLOW    := $(addprefix --skip ,any_bits_keep every_bit_comes_back every_size_and_length a_damaged_tile any_damage_ends \
     bytes_and_values_depend damage_behind)
@@ -25,8 +26,8 @@ big-endian: rust
 	@tests/need.sh qemu-s390x=qemu-user s390x-linux-gnu-gcc=gcc-s390x-linux-gnu \
 	    /usr/s390x-linux-gnu/include/stdio.h=libc6-dev-s390x-cross
 	@rustup --quiet target add $(BIG)
-	@$(ON_BIG) $(CARGO) test --target $(BIG) $(UNITS) -- $(SLOW)
-	@$(ON_BIG) $(CARGO) test --target $(BIG) $(PLAIN) $(VECTORS) rules::
+	@$(ON_BIG) $(QEMU) $(CARGO) test --target $(BIG) $(UNITS) -- $(SLOW)
+	@$(ON_BIG) $(QEMU) $(CARGO) test --target $(BIG) $(PLAIN) $(VECTORS) rules::
 
 miri: rust
 	@tests/need.sh s390x-linux-gnu-gcc=gcc-s390x-linux-gnu /usr/s390x-linux-gnu/include/stdio.h=libc6-dev-s390x-cross
