@@ -5,6 +5,9 @@ use super::*;
 use crate::engine::Engine;
 use codecs::params::{Bound, Dtype, Params};
 
+/// The type of this machine's f32.
+const F32: Dtype = Dtype { big_endian: cfg!(target_endian = "big"), ..Dtype::F32 };
+
 /// A dense array of f32 in which each value differs, and the same values with strides of every kind.
 struct Case {
     shape: Vec<u64>,
@@ -103,9 +106,9 @@ fn dense(shape: &[u64], chunk: &[u64], origin: &[i64]) -> Vec<f32> {
 }
 
 fn frames(case: &mut Case, chunk: &[u64], origins: &[i64], threads: usize, fill: bool) -> Vec<Vec<u8>> {
-    let mut params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, chunk).unwrap();
+    let mut params = Params::new(Bound::Absolute(1e-3).into(), F32, chunk).unwrap();
     params.fill = fill.then(|| u64::from(7f32.to_bits()));
-    let mut work = Encoding::new(case.array(), params, chunk, origins, Some(&7f32.to_le_bytes()), threads).unwrap();
+    let mut work = Encoding::new(case.array(), params, chunk, origins, Some(&7f32.to_ne_bytes()), threads).unwrap();
     let mut all = Vec::new();
     loop {
         let some = work.next().unwrap();
@@ -125,7 +128,7 @@ fn frames_are_those_of_dense_chunks() {
             assert_eq!(got.len(), origins.len() / chunk.len());
             for (frame, origin) in got.iter().zip(origins.chunks(chunk.len())) {
                 let values = dense(&shape, &chunk, origin);
-                let mut params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
+                let mut params = Params::new(Bound::Absolute(1e-3).into(), F32, &chunk).unwrap();
                 params.fill = Some(u64::from(7f32.to_bits()));
                 assert_eq!(*frame, Engine::with_threads(1).encode(&params, bytemuck::cast_slice(&values)), "{shape:?}");
             }
@@ -143,8 +146,8 @@ fn batches_for_a_gpu_make_the_same_frames_and_the_same_array() {
     for mut case in cases() {
         let (chunk, origins) = chunks(&case.shape);
         let want = frames(&mut case, &chunk, &origins, 1, false);
-        let params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
-        let beyond = 7f32.to_le_bytes();
+        let params = Params::new(Bound::Absolute(1e-3).into(), F32, &chunk).unwrap();
+        let beyond = 7f32.to_ne_bytes();
         let mut work = Encoding::by(case.array(), params, &chunk, &origins, Some(&beyond), 1, in_batches).unwrap();
         let mut got = Vec::new();
         while let Ok(some @ [_, ..]) = work.next().as_deref() {
@@ -234,7 +237,7 @@ impl Stored {
             let steps = || (0..d).step_by(c as usize).map(|o| o as i64);
             origins = origins.iter().flat_map(|o| steps().map(|k| [&o[..], &[k]].concat())).collect();
         }
-        let params = Params::new(request, Dtype::F32, chunk).unwrap();
+        let params = Params::new(request, F32, chunk).unwrap();
         let mut work = Encoding::new(in_memory(&mut all, shape), params, chunk, &origins.concat(), None, 2).unwrap();
         let mut made = Vec::new();
         while let Ok(some @ [_, ..]) = work.next().as_deref() {
@@ -330,7 +333,7 @@ fn the_range_is_that_of_the_values_and_of_nothing_beside_them() {
         let (chunk, origins) = chunks(&case.shape);
         let found = |case: &mut Case, fill: Option<f32>| {
             let fill = fill.map(|f| u64::from(f.to_bits()));
-            range(&case.array(), Dtype::F32, &chunk, &origins, fill, 2).unwrap()
+            range(&case.array(), F32, &chunk, &origins, fill, 2).unwrap()
         };
         let values: Vec<f32> = case.memory.iter().copied().filter(|&v| v != -5.0).collect();
         let extreme = |start, f: fn(f32, f32) -> f32| values.iter().copied().fold(start, f);
@@ -345,14 +348,14 @@ fn the_range_is_that_of_the_values_and_of_nothing_beside_them() {
     }
     let mut nothing = Case::new(&[10], &[0], &[0], &[false]);
     nothing.memory.fill(f32::INFINITY);
-    assert_eq!(range(&nothing.array(), Dtype::F32, &[10], &[0], None, 1), Ok(None));
+    assert_eq!(range(&nothing.array(), F32, &[10], &[0], None, 1), Ok(None));
     range(&nothing.array(), Dtype::F64, &[10], &[0], None, 1).expect_err("another type");
 }
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let mut case = Case::new(&[10, 10], &[0, 1], &[0, 0], &[false; 2]);
-    let params = |dims: &[u64]| Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, dims).unwrap();
+    let params = |dims: &[u64]| Params::new(Bound::Absolute(1e-3).into(), F32, dims).unwrap();
     let mut refused = |params: Params, chunk: &[u64], origins: &[i64], beyond: Option<&[u8]>| {
         Encoding::new(case.array(), params, chunk, origins, beyond, 1).expect_err("a refusal").to_string()
     };
@@ -380,7 +383,7 @@ fn work_that_is_dropped_early_ends() {
     let mut case = Case::new(&[600, 600], &[0, 1], &[0, 0], &[false; 2]);
     let (chunk, origins) = ([100, 100], chunks(&[600, 600]).1);
     for taken in 0..3 {
-        let params = Params::new(Bound::Absolute(1e-3).into(), Dtype::F32, &chunk).unwrap();
+        let params = Params::new(Bound::Absolute(1e-3).into(), F32, &chunk).unwrap();
         let mut work = Encoding::new(case.array(), params, &chunk, &origins, None, 2).unwrap();
         for _ in 0..taken {
             work.next().unwrap();
