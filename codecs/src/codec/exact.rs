@@ -10,10 +10,10 @@
 //!              scaled   whole numbers times a unit (scaled/find.rs), by planes, by lorenzo, or by bytes where few of
 //!                       them differ; or those of their differences that have the fewest bits, by bytes, along a line
 //!                       by the others too; the same with corrections, where more numbers are multiples then; bits
-//!                       of floats, where second differences of them are shorter than first ones, or one number is
-//!                       frequent, by planes or lorenzo; a dictionary of floats, by lorenzo, where one in 16 of a
-//!                       sample occurred before, and an estimate by those that it has once says that it is shorter than
-//!                       by a unit, or no more than half longer than by another one
+//!                       of floats, by planes, where one number is frequent, and by planes or lorenzo, where second
+//!                       differences of them are shorter than first ones; a dictionary of floats, by lorenzo, where
+//!                       one in 16 of a sample occurred before, and an estimate by those that it has once says that it
+//!                       is shorter than by a unit, or no more than half longer than by another one
 //! sample       of planes tiles, as in sample.rs; of bytes as many numbers in runs, or fewer. All of a chunk of three
 //!              tiles or less. Differences are taken of each run by itself
 //! rule         planes, unless another one makes the sample shorter: by 1/50 if it codes by planes. lorenzo is half as
